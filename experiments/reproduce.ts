@@ -155,7 +155,8 @@ async function sharpen(queue: readonly Played[], share: number): Promise<void> {
 
 const results: Result[] = [];
 await mkdir(values.out, { recursive: true });
-const file = await RunFile.open(join(values.out, "runs.jsonl"), await fingerprint(["dist/node.js", "experiments", "simulation"]));
+const codes = await Promise.all(chosen.map(async ({ id }) => [id, await fingerprint(id)]));
+const file = await RunFile.open(join(values.out, "runs.jsonl"), Object.fromEntries(codes));
 if (file.size > 0) console.log(`${file.size} runs of this code are in ${join(values.out, "runs.jsonl")}; they are not played again`);
 const queue: Played[] = [];
 for (const paper of chosen) {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { appendFile, readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { appendFile, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import type { Curve, Task } from "./experiment.ts";
 
 /** What names a run, beside the code that played it. */
@@ -12,6 +13,9 @@ export interface RunName extends Omit<Task, "files"> {
 const keyOf = ({ paper, experiment, setting, algorithm, run }: RunName): string =>
   JSON.stringify([paper, experiment, setting, algorithm, run]);
 
+/** Names of the code that plays a paper's runs, by paper. See `fingerprint`. */
+type Codes = Readonly<Record<string, string>>;
+
 /** A line of the file. */
 type Line = RunName & { readonly code: string; readonly curves: readonly Curve[] };
 
@@ -22,17 +26,17 @@ type Line = RunName & { readonly code: string; readonly curves: readonly Curve[]
  */
 export class RunFile {
   readonly #path: string;
-  readonly #code: string;
+  readonly #codes: Codes;
   readonly #curves: Map<string, readonly Curve[]>;
 
-  private constructor(path: string, code: string, curves: Map<string, readonly Curve[]>) {
+  private constructor(path: string, codes: Codes, curves: Map<string, readonly Curve[]>) {
     this.#path = path;
-    this.#code = code;
+    this.#codes = codes;
     this.#curves = curves;
   }
 
-  /** `code`: names the code that plays, see `fingerprint`. A file that does not exist has no runs. */
-  static async open(path: string, code: string): Promise<RunFile> {
+  /** A file that does not exist has no runs. */
+  static async open(path: string, codes: Codes): Promise<RunFile> {
     const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return "";
       throw error;
@@ -40,11 +44,11 @@ export class RunFile {
     const curves = new Map<string, readonly Curve[]>();
     for (const line of text.split("\n")) {
       const read = parsed(line);
-      if (read?.code === code) curves.set(keyOf(read), read.curves);
+      if (read && read.code === codes[read.paper]) curves.set(keyOf(read), read.curves);
     }
     // A command that is stopped while it writes leaves half a line.
     if (text !== "" && !text.endsWith("\n")) await appendFile(path, "\n");
-    return new RunFile(path, code, curves);
+    return new RunFile(path, codes, curves);
   }
 
   /** Number of runs of this code. */
@@ -59,7 +63,7 @@ export class RunFile {
   async add(name: RunName, curves: readonly Curve[]): Promise<void> {
     const plain = curves.map(({ metric, at, values }) => ({ metric, at: Array.from(at), values: Array.from(values) }));
     const { paper, experiment, setting, algorithm, run } = name;
-    const line: Line = { code: this.#code, paper, experiment, setting, algorithm, run, curves: plain };
+    const line: Line = { code: this.#codes[paper], paper, experiment, setting, algorithm, run, curves: plain };
     await appendFile(this.#path, `${JSON.stringify(line)}\n`);
     this.#curves.set(keyOf(name), plain);
   }
@@ -73,21 +77,14 @@ function parsed(line: string): Line | undefined {
   }
 }
 
-/** A name of the contents of files and folders: the start of their SHA-256. */
-export async function fingerprint(paths: readonly string[]): Promise<string> {
-  const hash = createHash("sha256");
-  for (const path of paths) {
-    for (const file of await filesOf(path)) hash.update(await readFile(file));
-  }
+/** Names the code of a paper's experiments: a hash of all that its module imports, and of the built package. Comments do not count. */
+export async function fingerprint(paper: string): Promise<string> {
+  const entry = fileURLToPath(new URL(`./${paper}.ts`, import.meta.url));
+  const { outputFiles } = await build({
+    ...{ entryPoints: [entry], bundle: true, write: false, minifySyntax: true, logLevel: "silent" },
+    ...({ format: "esm", platform: "node", packages: "external", loader: { ".wasm": "binary" } } as const),
+  });
+  const hash = createHash("sha256").update(outputFiles[0].contents);
+  hash.update(await readFile(fileURLToPath(import.meta.resolve("afterclick"))));
   return hash.digest("hex").slice(0, 16);
-}
-
-/** The code below a path, in a fixed order. */
-async function filesOf(path: string): Promise<string[]> {
-  if (/\.\w+$/.test(path)) return [path];
-  const entries = await readdir(path, { withFileTypes: true, recursive: true });
-  return entries
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
 }

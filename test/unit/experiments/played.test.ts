@@ -18,31 +18,28 @@ const curve = (value: number): Curve[] => [{ metric: "regret", at: Float64Array.
 
 it("finds the runs of the same code again, also after a line that was not finished", async () => {
   const path = join(folder, "runs.jsonl");
-  const first = await RunFile.open(path, "code");
+  const first = await RunFile.open(path, { p: "code" });
   expect(first.size).toBe(0);
   await first.add(name(0), curve(3));
   await appendFile(path, '{"code":"code","paper":"p');
-  const second = await RunFile.open(path, "code");
+  const second = await RunFile.open(path, { p: "code" });
   expect(second.find(name(0))).toEqual([{ metric: "regret", at: [1, 2], values: [0, 3] }]);
   expect(second.find(name(1))).toBeUndefined();
   await second.add(name(1), curve(4));
-  expect((await RunFile.open(path, "code")).size).toBe(2);
-  const other = await RunFile.open(path, "other code");
+  expect((await RunFile.open(path, { p: "code" })).size).toBe(2);
+  const other = await RunFile.open(path, { p: "other code" });
   expect([other.size, other.find(name(0))]).toEqual([0, undefined]);
   await other.add(name(0), curve(5));
   // The runs of each code stay beside each other.
-  expect((await RunFile.open(path, "code")).find(name(0))?.[0].values).toEqual([0, 3]);
+  expect((await RunFile.open(path, { p: "code" })).find(name(0))?.[0].values).toEqual([0, 3]);
   expect((await readFile(path, "utf8")).split("\n")).toHaveLength(5);
 });
 
-it("names code by its contents", async () => {
-  const [a, b] = [join(folder, "a.ts"), join(folder, "b.ts")];
-  await appendFile(a, "1");
-  await appendFile(b, "2");
-  const both = await fingerprint([folder]);
-  expect(both).toBe(await fingerprint([a, b]));
-  await appendFile(b, "3");
-  expect(await fingerprint([folder])).not.toBe(both);
+it("names the code of a paper by all that its experiments import", async () => {
+  const [shop, again, signals] = await Promise.all(["shop", "shop", "signals"].map(fingerprint));
+  expect(shop).toMatch(/^[0-9a-f]{16}$/);
+  expect(again).toBe(shop);
+  expect(signals).not.toBe(shop);
 });
 
 it("has told a share once half of the interval is that narrow, or if the difference is clear, but not before twelve runs", () => {
