@@ -307,7 +307,7 @@ export class Learner extends DurableObject<Environment> implements LearnerRpc {
       const { arm, rows, actions } = decide(served, request, request.keys, shownAt);
       const sampling = admission.sampling(rows.length)[giverOf(request.byPage)];
       const { version: modelVersion } = served;
-      live.add(policies, sampled(rows, sampling), request.defer ? { deferred: true } : { isNew: true });
+      live.add(policies, sampled(rows, sampling), { deferred: request.defer });
       await this.#upkeep.arm(shownAt);
       return {
         generation,

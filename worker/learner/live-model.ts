@@ -72,11 +72,6 @@ export class LiveModel {
     return this.#store.configuration === this.#configuration;
   }
 
-  /** Whether policies run. */
-  get isRunning(): boolean {
-    return this.#policies !== undefined && this.isCurrent;
-  }
-
   /**
    * The running policies. After a start or a failure, they are restored from the newest snapshot and the rows after it.
    * @throws {Problem} 503 if the configuration has changed.
@@ -125,19 +120,14 @@ export class LiveModel {
   }
 
   /**
-   * Adds unknown impressions that the sampling keeps, each with its orphans. Deferred ones are not shown yet. New ones have ids that were
-   * drawn just now, so nobody looks for earlier ones.
+   * Adds unknown impressions that the sampling keeps, each with its orphans. Deferred ones are not shown yet.
    *
    * @param policies the ones that decided or checked the impressions.
    * @throws {Problem} 503 if they no longer run.
    */
-  add(
-    policies: Policies,
-    rows: readonly ImpressionRow[],
-    { deferred = false, isNew = false }: { readonly deferred?: boolean; readonly isNew?: boolean } = {},
-  ): Addition[] {
+  add(policies: Policies, rows: readonly ImpressionRow[], { deferred = false }: { readonly deferred?: boolean } = {}): Addition[] {
     this.#checkRunning(policies);
-    return this.#change(() => this.#added(policies, rows, deferred ? "deferred" : "live", { isNew }));
+    return this.#change(() => this.#added(policies, rows, deferred ? "deferred" : "live"));
   }
 
   /** Adds a block of unknown impressions that are shown. @param keys, features of each impression. @see add */
@@ -173,7 +163,7 @@ export class LiveModel {
       batchesOf(rows).flatMap((batch) => {
         // Policies that did not take a row know no later one.
         this.#checkRunning(policies);
-        if (Array.isArray(batch)) return this.#added(policies, batch, batch[0].state, { logged: "in time" }).map(({ status }) => status);
+        if (Array.isArray(batch)) return this.#added(policies, batch, batch[0].state, "in time").map(({ status }) => status);
         const row = batch as PastConversionRow;
         const event = storedForm(row.event, this.#config.goals);
         const { key } = row.event;
@@ -185,17 +175,12 @@ export class LiveModel {
   }
 
   /** Adds impressions of one state, and then their orphans. @param logged set if they come from a past log, which kept them all. */
-  #added(
-    policies: Policies,
-    rows: readonly ImpressionRow[],
-    state: ImpressionState,
-    { logged, isNew = false }: { readonly logged?: Logged; readonly isNew?: boolean },
-  ): Addition[] {
+  #added(policies: Policies, rows: readonly ImpressionRow[], state: ImpressionState, logged?: Logged): Addition[] {
     const { impressions } = this.#store;
     // By name where there is one, because a repetition may state another time and so has another id.
     const adding = new Map<string, ImpressionRow>();
     const additions = rows.map((row): Addition => {
-      const earlier = isNew ? undefined : (adding.get(row.name ?? row.id) ?? impressions.registered(row.id, row.name));
+      const earlier = adding.get(row.name ?? row.id) ?? impressions.registered(row.id, row.name);
       if (earlier) return { row: earlier, status: "duplicate" };
       if (!logged && !isKept(row.id, row.sampling ?? 0)) {
         this.leaveOut(1, row.byPage);

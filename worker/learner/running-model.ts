@@ -81,9 +81,8 @@ export class RunningModel {
 
   /** Starts the model. If it has learnt rewards beyond the range, as earlier versions did, it learns its log again meanwhile. */
   async #started(): Promise<Policies> {
-    const { live } = this.known();
-    if (!live.isRunning && this.#store.hasLearntBeyondRange) await this.recover();
-    return live.start();
+    if (this.#store.hasLearntBeyondRange) await this.recover();
+    return this.known().live.start();
   }
 
   /** The policies that decide: those of this learner, or those with the sums of all shards. */
