@@ -25,7 +25,7 @@ const linear = (dimension: number): Record<string, PolicyDescriptor> => ({
   uniform: uniform(),
 });
 
-/** The default that knows no delays, with its best settings: with its search for changes of rates it takes late conversions for one. */
+/** The default that knows no delays, in three settings. Its search for changes of rates takes late conversions for a change. */
 const blind = (dimension: number): Record<string, PolicyDescriptor> => ({
   "delay-lin-ts, pending as zero, forgetting changes": delayLinTs({ dimension, forgetting: "changes" }),
   "delay-lin-ts, pending as zero, forgetting null": delayLinTs({ dimension, forgetting: null }),

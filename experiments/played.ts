@@ -1,5 +1,5 @@
 import type { Curve, Experiment, Paper } from "./experiment.ts";
-import { isTold, ratioOfSeries, type Series } from "./results.ts";
+import { isTold, ratioOfSeries, type Series, seriesOf } from "./results.ts";
 
 /** Plays one run, or finds it. */
 export type PlayRun = (task: { readonly setting: string; readonly algorithm: string; readonly run: number }) => Promise<readonly Curve[]>;
@@ -58,7 +58,7 @@ export class Played {
   async sharpen(share: number): Promise<number> {
     const open = (this.experiment.ratios ?? []).flatMap(({ metric, of, to }) =>
       this.#series.flatMap((rival) => {
-        const own = this.#find(rival.setting, of);
+        const own = seriesOf(this.#series, rival.setting, of);
         if (!own || !to.includes(rival.algorithm)) return [];
         const ratio = ratioOfSeries(own, rival, metric);
         return !ratio || isTold(ratio, share) ? [] : [{ own, rival }];
@@ -71,9 +71,5 @@ export class Played {
     const behind = new Set<Series>(open.flatMap(({ own }) => (own.runs.length < longest(own) ? [own] : [])));
     await this.add(1, (series) => behind.has(series));
     return open.length;
-  }
-
-  #find(setting: string, algorithm: string): Series | undefined {
-    return this.#series.find((each) => each.setting === setting && each.algorithm === algorithm);
   }
 }

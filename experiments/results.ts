@@ -82,6 +82,10 @@ export function ratioText(ratio: Ratio): string {
   return `${ratio.mean.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)})`;
 }
 
+/** The runs of an algorithm in a setting. Undefined if it has not played there. */
+export const seriesOf = (series: readonly Series[], setting: string, algorithm: string): Series | undefined =>
+  series.find((each) => each.setting === setting && each.algorithm === algorithm);
+
 /** The last value of a metric in each run. */
 const lastValues = ({ runs }: Series, metric: string): number[] =>
   runs.map((run) => {
@@ -117,10 +121,9 @@ export function isTold(ratio: Ratio, share: number): boolean {
 export const ratioName = (metric: string, to: string): string => `${metric} over that of ${to}`;
 
 function ratiosOf(paper: Paper, { id }: Experiment, { metric, of, to }: Ratios, series: readonly Series[]): Result[] {
-  const find = (setting: string, algorithm: string) => series.find((each) => each.setting === setting && each.algorithm === algorithm);
   return [...new Set(series.map(({ setting }) => setting))].flatMap((setting) =>
     to.flatMap((algorithm) => {
-      const [own, others] = [find(setting, of), find(setting, algorithm)];
+      const [own, others] = [of, algorithm].map((name) => seriesOf(series, setting, name));
       if (!own || !others) return [];
       const ratio = ratioOfSeries(own, others, metric);
       if (!ratio) return [];

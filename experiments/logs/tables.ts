@@ -113,7 +113,7 @@ export const leastLift = (compared: Compared, rows: number): number => TOLD * er
 /** Rows that tell a lift in four logs of five. */
 export const rowsToTell = ({ variance, rate }: Compared, lift: number): number => ((TOLD / lift) ** 2 * variance) / rate;
 
-/** What the random log can tell of each comparison. */
+/** The table of lifts that the random log can tell, by comparison. */
 export function toldTable(results: readonly Result[]): string {
   const rows = comparedOf(results).map((each) => [
     each.label,

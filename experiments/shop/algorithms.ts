@@ -37,7 +37,7 @@ const uniform: Algorithm["learner"] = (_, { products }, random) => ({
 export const DEFAULT = "default";
 
 const CHANGES = "default, pending as zero, forgetting changes";
-/** What of the default is left without delays and without its search for changes. */
+/** The default without delays and without its search for changes. */
 export const NULL = "default, pending as zero, forgetting null";
 /** Half of the exploration of the default. */
 const LESS = 0.11;
@@ -58,7 +58,7 @@ export const WAITING = [
   ...["LinTS, waiting", "SquareCB, waiting", "SquareCB, waiting, gamma 10,000", "Beta, waiting"],
 ];
 
-/** What a shop has without a recommender. */
+/** Lists that a shop makes without a recommender. */
 export const SHOPS_OWN = ["bestsellers", "bestsellers, epsilon 0.05"];
 
 const squareCbOf =
