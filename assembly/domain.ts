@@ -10,7 +10,7 @@ import { GaussianProcess, Progress, whitened } from "./gaussian-process";
 import { applyKernel, distancePanels, kernelDiagonal } from "./kernels";
 import { allFinite, factorRow, splat, subtractProduct } from "./linalg";
 import { allocateDoubles, release } from "./memory";
-import { clearRows, copyVector, LANES, packPanel, PANEL_ROW } from "./panel";
+import { clearRows, copyVector, LANES, packPanel, PANEL_ROW, storeRow } from "./panel";
 
 // A group has a block of (d + 2) x 16 in `gp.domain`: its candidates, as panels of d x 4; their prior variances minus the squares of
 // the first `reduced` rows of V; their means over the first `summed` rows. The chunks in `gp.solved` hold V.
@@ -159,14 +159,7 @@ function addGroup(gp: GaussianProcess, group: usize, vector: usize, from: usize,
       sum7 = f64x2.add(sum7, f64x2.mul(entry, v128.load(y, 112)));
     }
   }
-  v128.store(out, sum0);
-  v128.store(out, sum1, 16);
-  v128.store(out, sum2, 32);
-  v128.store(out, sum3, 48);
-  v128.store(out, sum4, 64);
-  v128.store(out, sum5, 80);
-  v128.store(out, sum6, 96);
-  v128.store(out, sum7, 112);
+  storeRow(out, sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7);
 }
 
 /** out = variances - the squares over the rows [from, to), in order. `out` may be `variances`. */

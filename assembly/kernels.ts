@@ -4,7 +4,7 @@ import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, OK, OUT_OF_M
 import { exponentials } from "./exponential";
 import { splat } from "./linalg";
 import { allocate, allocateDoubles, release } from "./memory";
-import { copyLanes, LANES, packPanel, PANEL_ROW } from "./panel";
+import { copyLanes, LANES, packPanel, PANEL_ROW, storeRow } from "./panel";
 
 /** A kernel with its parameters. The reciprocals of its `dimension` lengthscales follow it in memory. */
 @unmanaged export class Kernel {
@@ -126,14 +126,7 @@ export function distancePanels(kernel: Kernel, point: usize, candidates: usize, 
     sum6 = addSquare(sum6, v128.load(fourth), coordinate, reciprocal);
     sum7 = addSquare(sum7, v128.load(fourth, 16), coordinate, reciprocal);
   }
-  v128.store(out, sum0);
-  v128.store(out, sum1, 16);
-  v128.store(out, sum2, 32);
-  v128.store(out, sum3, 48);
-  v128.store(out, sum4, 64);
-  v128.store(out, sum5, 80);
-  v128.store(out, sum6, 96);
-  v128.store(out, sum7, 112);
+  storeRow(out, sum0, sum1, sum2, sum3, sum4, sum5, sum6, sum7);
 }
 
 /** sum + ((candidate - coordinate) reciprocal)^2 */

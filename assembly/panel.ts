@@ -21,7 +21,7 @@ export const PANEL_ROW: usize = 32;
 
 /** Copies one row. */
 // @ts-ignore: decorator
-@inline export function copyRow(target: usize, row: usize): void {
+@inline function copyRow(target: usize, row: usize): void {
   v128.store(target, v128.load(row));
   v128.store(target, v128.load(row, 16), 16);
 }
@@ -31,6 +31,19 @@ export const PANEL_ROW: usize = 32;
 @inline export function copyLanes(target: usize, row: usize, count: usize): void {
   if (count == LANES) copyRow(target, row);
   else for (let at: usize = 0; at < count << 3; at += 8) store<f64>(target + at, load<f64>(row + at));
+}
+
+/** Writes eight vectors, which are one row of four panels side by side. */
+// @ts-ignore: decorator
+@inline export function storeRow(out: usize, v0: v128, v1: v128, v2: v128, v3: v128, v4: v128, v5: v128, v6: v128, v7: v128): void {
+  v128.store(out, v0);
+  v128.store(out, v1, 16);
+  v128.store(out, v2, 32);
+  v128.store(out, v3, 48);
+  v128.store(out, v4, 64);
+  v128.store(out, v5, 80);
+  v128.store(out, v6, 96);
+  v128.store(out, v7, 112);
 }
 
 /** Copies a vector of n entries. */
