@@ -4,6 +4,8 @@ export const keptSeeds: readonly number[] = [
   142, 340,
   // Only KV had a conversion, and the learner had no row of its bucket, so the bucket was never closed.
   476, 1538,
+  // An activation was accepted, and the isolate that held its registration died. The shop's record took it for registered.
+  20088,
 ];
 
 /** The same for models with several shards. */
@@ -14,4 +16,6 @@ export const keptShardedSeeds: readonly number[] = [
   51073,
   // KV took an event so late that the list of the closing lacked it. The answer was "accepted" all the same.
   54491,
+  // As above: an accepted activation whose registration died with its isolate.
+  20321, 20650,
 ];

@@ -93,7 +93,9 @@ export class Shop {
   #activate(shown: Shown): void {
     this.#post("activation", this.#dice.below(this.windowMs), async () => {
       const reply = await this.#caller.call("POST", `/v1/impressions/${shown.token}/activate`);
-      if (reply?.status === 200) [shown.registered, shown.deferred] = [true, false];
+      if (reply?.status === 200) shown.deferred = false;
+      // An accepted activation waits for a registration, which is lost if the isolate at the edge dies.
+      if (["activated", "duplicate"].includes(reply?.body.status)) shown.registered = true;
       // The impression is not registered, or its bucket is closed.
       return reply?.status === 200 || reply?.status === 404;
     });
