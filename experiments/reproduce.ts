@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Tinypool } from "tinypool";
-import { progressBar } from "../scripts/progress.ts";
+import { progressBar } from "../cli/progress.ts";
 import type { Curve, Experiment, Paper } from "./experiment.ts";
 import { figureOf } from "./figure.ts";
 import { all, papers } from "./papers.ts";

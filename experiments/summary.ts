@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { command } from "../scripts/command.ts";
+import { command } from "../cli/command.ts";
 import { withTables } from "../scripts/markdown.ts";
 import { zeroTable } from "./beyond-zero.ts";
 import { comparisons, drawingOf, withNumbers } from "./choosing.ts";

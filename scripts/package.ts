@@ -44,7 +44,7 @@ await rm("dist/bin", { recursive: true, force: true });
 // The commands. wrangler and the SDK are packages of the user's folder.
 await build({
   ...BUNDLE,
-  entryPoints: { afterclick: "bin/afterclick.ts" },
+  entryPoints: { afterclick: "cli/afterclick.ts" },
   outdir: "dist/bin",
   splitting: true,
   minify: true,

@@ -1,8 +1,9 @@
 // npm start: starts the worker on this machine, with local KV and Durable Objects, and sets up the demonstration shop.
+
+import { ApiError, call, UnreachableError } from "../cli/api.ts";
+import { command } from "../cli/command.ts";
+import { DEV_VARS, freshSecrets, readDevVars, writeDevVars } from "../cli/dev-vars.ts";
 import { SHOP_MODEL, shopActions, shopModel } from "../pages/shop/assortment.ts";
-import { ApiError, call, UnreachableError } from "./api.ts";
-import { command } from "./command.ts";
-import { DEV_VARS, freshSecrets, readDevVars, writeDevVars } from "./dev-vars.ts";
 import { anyFreePort, askedToStop, isFree, StartError, WorkerProcess } from "./worker-process.ts";
 
 const DEFAULT_PORT = 8787;

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { call, UnreachableError } from "./api.ts";
+import { call, UnreachableError } from "../cli/api.ts";
 
 /** Local workers listen on the loopback interface, so that other machines cannot reach them. */
 export const HOST = "127.0.0.1";

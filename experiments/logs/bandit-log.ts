@@ -1,5 +1,5 @@
 import type { LoggedDecision, NamedFeatures } from "afterclick";
-import { inspectLog, LogError, readCatalogue, readLog } from "../../scripts/replay/open-bandit.ts";
+import { inspectLog, LogError, readCatalogue, readLog } from "../../cli/replay/open-bandit.ts";
 import type { Product } from "../shop/shop.ts";
 
 /** Places of a page. */

@@ -16,7 +16,7 @@ const SEPARATOR = "--- end of block ---";
 const PROLOGUE = `
 set -e -o pipefail
 curl() { command curl --fail-with-body --silent --show-error "$@"; }
-npm() { [ "$1" = run ] && node "$ROOT/bin/afterclick.ts" "$2" "\${@:4}"; }
+npm() { [ "$1" = run ] && node "$ROOT/cli/afterclick.ts" "$2" "\${@:4}"; }
 `;
 
 const all = await documents();

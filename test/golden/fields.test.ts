@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
-import { casesOf } from "../../scripts/golden/format.ts";
+import { casesOf } from "../../trials/golden/format.ts";
 
 // Every field of every golden file is compared, changes a compared value, or is in this list.
 

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import type { Case } from "../../scripts/golden/case.ts";
-import { casesOf } from "../../scripts/golden/format.ts";
+import type { Case } from "../../trials/golden/case.ts";
+import { casesOf } from "../../trials/golden/format.ts";
 
 const folder = fileURLToPath(new URL("./cases", import.meta.url));
 // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
@@ -71,7 +71,7 @@ describe("a changed value", () => {
 
 describe("the command", () => {
   const run = (...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
-    promisify(execFile)(process.execPath, ["scripts/golden.ts", ...args]).then(
+    promisify(execFile)(process.execPath, ["trials/golden.ts", ...args]).then(
       ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
       ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
     );
@@ -89,7 +89,7 @@ describe("the command", () => {
       const { code, stdout } = await run(temporary);
       expect([code, stdout.split("\n").slice(2, -1)]).toEqual([
         1,
-        ["failed  b.json: expected a known golden format; scripts/golden/format.ts lists them", "2 passed, 1 failed, 0 skipped"],
+        ["failed  b.json: expected a known golden format; trials/golden/format.ts lists them", "2 passed, 1 failed, 0 skipped"],
       ]);
     } finally {
       await rm(temporary, { recursive: true });

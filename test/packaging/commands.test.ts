@@ -41,7 +41,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   release: "test/unit/scripts/release.test.ts",
   soak: "test/speed/commands.test.ts",
   attack: "test/speed/commands.test.ts",
-  mutations: "test/unit/scripts/mutations.test.ts",
+  mutations: "test/unit/trials/mutations.test.ts",
 };
 
 /** Commands that consist of the suite, of its build, or of a part of it on other seeds. */

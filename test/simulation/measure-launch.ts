@@ -1,6 +1,6 @@
 import { Tinypool } from "tinypool";
-import { command, type Values, wholeNumber } from "../../scripts/command.ts";
-import { progressBar } from "../../scripts/progress.ts";
+import { command, type Values, wholeNumber } from "../../cli/command.ts";
+import { progressBar } from "../../cli/progress.ts";
 import type { Launch, Launched } from "./launch.ts";
 
 const USAGE = `Plays the first impressions of new models, 100 a second on four isolates, while KV is a minute late. Each seed is played three

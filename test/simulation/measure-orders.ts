@@ -1,6 +1,6 @@
 import { Tinypool } from "tinypool";
-import { command, type Values, wholeNumber } from "../../scripts/command.ts";
-import { progressBar } from "../../scripts/progress.ts";
+import { command, type Values, wholeNumber } from "../../cli/command.ts";
+import { progressBar } from "../../cli/progress.ts";
 import type { Order, Ordered } from "./orders.ts";
 
 const USAGE = `Sends the same events through 1, 4 and 16 shards, in three orders each, and compares the published bytes. The events include

@@ -1,6 +1,6 @@
 import { Tinypool } from "tinypool";
-import { command, type Values, wholeNumber } from "../../scripts/command.ts";
-import { progressBar } from "../../scripts/progress.ts";
+import { command, type Values, wholeNumber } from "../../cli/command.ts";
+import { progressBar } from "../../cli/progress.ts";
 import type { Outcome } from "./pool-worker.ts";
 
 const USAGE = `Plays schedules of a shop's traffic and of faults against the worker's own classes, and checks its laws at the end of each.

@@ -12,7 +12,7 @@ it.each([
   ["soak", ["--recommendations", "200", "--conversions", "40"], /"lost":0/],
   ["attack", ["--minutes", "0.5"], /"broke":0,.*"ok":true/],
 ])("npm run %s %j", { timeout: LONGEST_MS }, async (script, args, printed) => {
-  const { stdout } = await promisify(execFile)(process.execPath, [`scripts/${script}.ts`, ...args], { maxBuffer: 2 ** 26 });
+  const { stdout } = await promisify(execFile)(process.execPath, [`trials/${script}.ts`, ...args], { maxBuffer: 2 ** 26 });
   expect(stdout).toMatch(printed);
   expect(stdout).not.toMatch(/NaN|undefined/);
 });

@@ -1,6 +1,6 @@
 import { evictDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
-import { verify } from "../../scripts/verify/verification.ts";
+import { verify } from "../../cli/verify/verification.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, show, statusesOf } from "./client.ts";
 import { MINUTE_MS, START, tick, useClock } from "./clock.ts";
 

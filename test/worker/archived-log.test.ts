@@ -1,10 +1,10 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
-import { ArchivedLog, type NamedFile, wholeLog } from "../../scripts/archive/whole-log.ts";
-import { lineSource } from "../../scripts/evaluate/event-source.ts";
-import type { HeadLine } from "../../scripts/verify/event-line.ts";
-import { linesOf as parsedLines } from "../../scripts/verify/event-log.ts";
-import { verify, verifyArchive } from "../../scripts/verify/verification.ts";
+import { ArchivedLog, type NamedFile, wholeLog } from "../../cli/archive/whole-log.ts";
+import { lineSource } from "../../cli/evaluate/event-source.ts";
+import type { HeadLine } from "../../cli/verify/event-line.ts";
+import { linesOf as parsedLines } from "../../cli/verify/event-log.ts";
+import { verify, verifyArchive } from "../../cli/verify/verification.ts";
 import { shardName } from "../../worker/domain/shard.ts";
 import { archivedLines, bytesOf, keysOf, opened, useArchive } from "./archived.ts";
 import { call, convert, createModel, HOUR_MS, learnerOf, recommend, show } from "./client.ts";

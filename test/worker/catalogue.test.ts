@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, it, vi } from "vitest";
-import { verify } from "../../scripts/verify/verification.ts";
+import { verify } from "../../cli/verify/verification.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import { type CallOptions, call, convert, createModel, describeModel, learnerOf, recommend, show, statusesOf } from "./client.ts";
 import { tick, useClock } from "./clock.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { checkArms, loggedArms } from "../../scripts/compare/logged-arms.ts";
-import { mismatchOf } from "../../scripts/compare.ts";
+import { checkArms, loggedArms } from "../../cli/compare/logged-arms.ts";
+import { mismatchOf } from "../../cli/compare.ts";
 import { liftOf } from "../../worker/domain/lift.ts";
 import { call, convert, createModel, recommend } from "./client.ts";
 import { MINUTE_MS, tick, useClock } from "./clock.ts";

@@ -1,6 +1,6 @@
 import { evaluate, evaluateLists, otfLinUcb, Recommender, uniform } from "afterclick";
 import { expect, it } from "vitest";
-import { eventSource } from "../../scripts/evaluate/event-source.ts";
+import { eventSource } from "../../cli/evaluate/event-source.ts";
 import { call, convert, createModel, HOUR_MS, recommend, statusesOf } from "./client.ts";
 import { MINUTE_MS, tick, useClock } from "./clock.ts";
 

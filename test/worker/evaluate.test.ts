@@ -1,7 +1,7 @@
 import { evaluate, isTooFew, type LoggedDecision, otfLinTs, type PolicyDescriptor, uniform } from "afterclick";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { eventSource } from "../../scripts/evaluate/event-source.ts";
-import { evaluatedLists, listReport } from "../../scripts/evaluate/list-report.ts";
+import { eventSource } from "../../cli/evaluate/event-source.ts";
+import { evaluatedLists, listReport } from "../../cli/evaluate/list-report.ts";
 import { matrixOf } from "../support/matrix.ts";
 import { call, convert, createModel, HOUR_MS, keep, recommend } from "./client.ts";
 import { DAY_MS, MINUTE_MS, ring, tick, useClock } from "./clock.ts";

@@ -1,7 +1,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { delayLinTs, Recommender } from "afterclick";
 import { expect, it } from "vitest";
-import { verify } from "../../scripts/verify/verification.ts";
+import { verify } from "../../cli/verify/verification.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf } from "./client.ts";
 import { MINUTE_MS, tick, useClock } from "./clock.ts";
 import type { Line } from "./fold.ts";

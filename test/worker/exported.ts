@@ -1,6 +1,6 @@
 import { expect } from "vitest";
-import { LogMismatch } from "../../scripts/verify/event-line.ts";
-import { verify } from "../../scripts/verify/verification.ts";
+import { LogMismatch } from "../../cli/verify/event-line.ts";
+import { verify } from "../../cli/verify/verification.ts";
 import { receipted } from "../../worker/domain/receipt.ts";
 import { call } from "./client.ts";
 import type { Line } from "./fold.ts";

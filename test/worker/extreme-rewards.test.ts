@@ -2,7 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { delayLinTs, type Policy, Recommender } from "afterclick";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { verify } from "../../scripts/verify/verification.ts";
+import { verify } from "../../cli/verify/verification.ts";
 import { MOST_AMOUNT } from "../../worker/protocol/most.ts";
 import { call, convert, createModel, describeModel, learnerOf, recommend, show, sign, statusesOf, statusOf } from "./client.ts";
 import { closing, MINUTE_MS, ring, START, tick, useClock } from "./clock.ts";

@@ -7,8 +7,8 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { eventSource } from "../../scripts/evaluate/event-source.ts";
-import { verify } from "../../scripts/verify/verification.ts";
+import { eventSource } from "../../cli/evaluate/event-source.ts";
+import { verify } from "../../cli/verify/verification.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import type { Environment } from "../../worker/environment.ts";
 import { type Base64, fromBase64, toBase64 } from "../fixtures/bytes.ts";

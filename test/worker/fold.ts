@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { type PolicyFactory, policies, Recommender } from "afterclick";
 import { expect } from "vitest";
-import { loggedArms } from "../../scripts/compare/logged-arms.ts";
+import { loggedArms } from "../../cli/compare/logged-arms.ts";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
 import { type Converted, expectCounted } from "../property/worker/first-conversions.ts";
 import { call, describeModel, learnerOf } from "./client.ts";

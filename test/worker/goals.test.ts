@@ -1,7 +1,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { otfLinTs, type Policy, Recommender } from "afterclick";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { verify } from "../../scripts/verify/verification.ts";
+import { verify } from "../../cli/verify/verification.ts";
 import { uuidAt } from "../../worker/domain/uuid.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, show, statusesOf } from "./client.ts";
 import { MINUTE_MS, START, tick, useClock } from "./clock.ts";

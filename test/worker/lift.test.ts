@@ -1,6 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { beforeEach, expect, it, vi } from "vitest";
-import { loggedArms } from "../../scripts/compare/logged-arms.ts";
+import { loggedArms } from "../../cli/compare/logged-arms.ts";
 import { ANY_GOAL, liftOf } from "../../worker/domain/lift.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import type { Lift } from "../../worker/protocol/answers.ts";

@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
-import { verify } from "../../scripts/verify/verification.ts";
+import { verify } from "../../cli/verify/verification.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, show, statusesOf, statusOf } from "./client.ts";
 import { MINUTE_MS, ring, START, tick, useClock } from "./clock.ts";
 

@@ -1,6 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { verify } from "../../scripts/verify/verification.ts";
+import { verify } from "../../cli/verify/verification.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import { Relearning, SAVING } from "../../worker/learner/relearning.ts";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { eventSource } from "../../scripts/evaluate/event-source.ts";
-import { verify } from "../../scripts/verify/verification.ts";
+import { eventSource } from "../../cli/evaluate/event-source.ts";
+import { verify } from "../../cli/verify/verification.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import { call, convert, createModel, describeModel, keep, recommend, show, statusesOf } from "./client.ts";
 import { START, tick, useClock } from "./clock.ts";

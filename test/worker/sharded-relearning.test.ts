@@ -1,6 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, expect, it, vi } from "vitest";
-import { verify } from "../../scripts/verify/verification.ts";
+import { verify } from "../../cli/verify/verification.ts";
 import { shardName } from "../../worker/domain/shard.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import { call, convert, createModel, describeModel, keep, learnerOf, recommend, show, statusesOf } from "./client.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { type ConversionLine, type ImpressionLine, LogMismatch } from "../../scripts/verify/event-line.ts";
-import { Ledger } from "../../scripts/verify/ledger.ts";
+import { type ConversionLine, type ImpressionLine, LogMismatch } from "../../cli/verify/event-line.ts";
+import { Ledger } from "../../cli/verify/ledger.ts";
 import type { ModelConfig } from "../../worker/domain/model.ts";
 import type { Policies } from "../../worker/domain/policies.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { verify } from "../../scripts/verify/verification.ts";
+import { verify } from "../../cli/verify/verification.ts";
 import { createApp } from "../../worker/edge/app.ts";
 import { call, convert, createModel, describeModel, keep, recommend, show } from "./client.ts";
 import { closing, MINUTE_MS, ring, tick, useClock } from "./clock.ts";

@@ -1,7 +1,7 @@
 import { uniformInt } from "pure-rand/distribution/uniformInt";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { expect } from "vitest";
-import { LETTERS, MOST, PAGE_BYTES, requestOf, type Shape, START, texts } from "../../../scripts/attack/page-request.ts";
+import { LETTERS, MOST, PAGE_BYTES, requestOf, type Shape, START, texts } from "../../../trials/attack/page-request.ts";
 import { Catalogue } from "../../../worker/domain/catalogue.ts";
 import { decide } from "../../../worker/domain/decision.ts";
 import { NO_KEYS } from "../../../worker/domain/join-key.ts";

@@ -2,7 +2,8 @@ import { access, readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { documents } from "../../support/documents.ts";
 
-const PATH = /`(?:npx vitest run )?((?:assembly|src|local|worker|pages|simulation|experiments|bench|scripts|test|\.github)\/[\w./-]*)/g;
+const PATH =
+  /`(?:npx vitest run )?((?:assembly|src|local|worker|pages|simulation|experiments|bench|cli|trials|scripts|test|\.github)\/[\w./-]*)/g;
 const TEST = /\btest\/[\w./-]+/g;
 
 const named = ["CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "docs/operations.md", "docs/sizing.md", "docs/security.md"];

@@ -94,18 +94,18 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "experiments/logs",
     "experiments/shop",
     "experiments/signals",
-    "scripts/command.ts",
+    "cli/command.ts",
     "scripts/markdown.ts",
-    "scripts/progress.ts",
+    "cli/progress.ts",
   ],
   // The worker itself makes the default model that is tried in shops.
   "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop", "scripts/markdown.ts"],
   "experiments/logs": [
-    ...["afterclick", "publication", "experiments", "experiments/shop", "scripts/markdown.ts", "scripts/replay/open-bandit.ts"],
+    ...["afterclick", "publication", "experiments", "experiments/shop", "scripts/markdown.ts", "cli/replay/open-bandit.ts"],
   ],
   // Some figures are stated by the worker or by a command.
   "experiments/intervals": [
-    ...["afterclick", "publication", "simulation", "comparison", "experiments", "experiments/shop", "scripts/evaluate", "scripts/compare"],
+    ...["afterclick", "publication", "simulation", "comparison", "experiments", "experiments/shop", "cli/evaluate", "cli/compare"],
     ...["worker/domain", "worker/learner", "worker/protocol", "worker/rpc"],
   ],
   "experiments/shop": [
@@ -119,32 +119,35 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   bench: [
     ...["afterclick", "simulation", "bench/against", "bench/peers", "bench/peers/typescript"],
-    ...["api", "command", "markdown", "progress", "worker-process"].map((name) => `scripts/${name}.ts`),
+    ...["cli/api.ts", "cli/command.ts", "cli/progress.ts", "scripts/markdown.ts", "scripts/worker-process.ts"],
   ],
-  "bench/against": ["scripts/command.ts", "type bench/variant.ts", "type bench/workload.ts"],
+  "bench/against": ["cli/command.ts", "type bench/variant.ts", "type bench/workload.ts"],
   "bench/peers": ["type bench/inputs.ts"],
   "bench/peers/typescript": ["type bench/inputs.ts"],
   "bench/services": ["publication", "worker", "worker/domain", "worker/edge", "worker/learner", "worker/learner/store"],
-  scripts: [
-    ...["afterclick", "comparison", "pages/shop/assortment.ts", "worker/domain", "worker/openapi"],
-    ...["archive", "attack", "compare", "deploy", "doctor", "evaluate", "golden", "mutations", "replay", "sizing", "soak", "verify"].map(
-      (folder) => `scripts/${folder}`,
-    ),
+  cli: [
+    ...["afterclick", "comparison", "worker/domain"],
+    ...["archive", "compare", "deploy", "doctor", "evaluate", "replay", "verify"].map((folder) => `cli/${folder}`),
   ],
-  "scripts/attack": ["scripts", "scripts/replay", "scripts/soak"],
-  // It loads each command on demand.
-  bin: [],
-  "scripts/deploy": ["scripts"],
-  "scripts/doctor": ["scripts"],
-  "scripts/archive": ["scripts/verify", "worker/domain"],
-  "scripts/compare": ["type comparison", "scripts/verify", "worker/domain"],
-  "scripts/evaluate": ["afterclick", "publication", "scripts/replay", "scripts/verify", "worker/domain"],
-  "scripts/golden": ["afterclick", "simulation"],
-  "scripts/mutations": ["simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
-  "scripts/replay": ["afterclick", "scripts", "scripts/verify/least-share.ts"],
-  "scripts/soak": ["afterclick", "scripts", "scripts/replay", "worker/domain", "worker/environment.ts", "worker/index.ts"],
-  "scripts/sizing": ["publication", "worker/domain"],
-  "scripts/verify": ["scripts/archive", "worker/domain", "type worker/protocol", "type worker/rpc"],
+  "cli/deploy": ["cli"],
+  "cli/doctor": ["cli"],
+  "cli/archive": ["cli/verify", "worker/domain"],
+  "cli/compare": ["type comparison", "cli/verify", "worker/domain"],
+  "cli/evaluate": ["afterclick", "publication", "cli/replay", "cli/verify", "worker/domain"],
+  "cli/replay": ["afterclick", "cli", "cli/verify/least-share.ts"],
+  "cli/verify": ["cli/archive", "worker/domain", "type worker/protocol", "type worker/rpc"],
+  trials: [
+    ...["cli", "scripts/worker-process.ts", "worker/domain"],
+    ...["attack", "golden", "mutations", "sizing", "soak"].map((folder) => `trials/${folder}`),
+  ],
+  "trials/attack": ["cli", "cli/replay", "trials/soak"],
+  "trials/golden": ["afterclick", "simulation"],
+  "trials/mutations": ["simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
+  "trials/soak": [
+    ...["afterclick", "cli", "cli/replay", "scripts/worker-process.ts", "worker/domain", "worker/environment.ts", "worker/index.ts"],
+  ],
+  "trials/sizing": ["publication", "worker/domain"],
+  scripts: ["cli", "pages/shop/assortment.ts", "worker/openapi"],
 };
 
 const ROOTS = [
@@ -159,7 +162,8 @@ const ROOTS = [
   "simulation",
   "experiments",
   "bench",
-  "bin",
+  "cli",
+  "trials",
   "scripts",
 ];
 const IMPORT = /^(?:import|export)\s+(type\s)?(?:[^"';]*?\sfrom\s)?"([^"]+)"/gm;

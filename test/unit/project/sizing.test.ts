@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
-import { costOf, shops, tableOf } from "../../../scripts/sizing/cost.ts";
+import { costOf, shops, tableOf } from "../../../trials/sizing/cost.ts";
 import { bucketMs } from "../../../worker/domain/bucket.ts";
 import { checkSize, mostCapacity } from "../../../worker/domain/capacity.ts";
 import { configureModel } from "../../../worker/domain/model.ts";

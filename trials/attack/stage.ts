@@ -1,0 +1,59 @@
+import { draw } from "../../cli/replay/plan.ts";
+import type { Verdict } from "./judge.ts";
+import type { Account, Scoreboard } from "./scoreboard.ts";
+import type { Target } from "./target.ts";
+
+/** One step of a group. It judges one request or a few that belong together. */
+export type Attempt = () => Promise<void>;
+
+/** A group of attacks. It prepares its models and returns its attempts, which run in order. */
+export interface Group {
+  readonly name: string;
+  prepare(stage: Stage): Promise<Attempt[]>;
+}
+
+/** The target, the seeded draws and the verdicts of a group. */
+export class Stage {
+  readonly target: Target;
+  /** Multiplies the number of seeded attempts. 1 is the default length. */
+  readonly scale: number;
+  readonly #name: string;
+  readonly #board: Scoreboard;
+  readonly #seed: number;
+  #draws = 0;
+
+  constructor(name: string, { target, board, seed, scale }: { target: Target; board: Scoreboard; seed: number; scale: number }) {
+    this.#name = name;
+    this.#board = board;
+    this.#seed = seed;
+    this.target = target;
+    this.scale = scale;
+  }
+
+  check(sent: string, verdict: Verdict): void {
+    this.#board.check(this.#name, sent, verdict);
+  }
+
+  /** Keeps a finding that is no breach. */
+  note(finding: string): void {
+    this.#board.notes.push(`${this.#name}: ${finding}`);
+  }
+
+  enter(what: string, account: Account): void {
+    this.#board.enter(this.#name, what, account);
+  }
+
+  /** The next seeded whole number below `most`. */
+  below(most: number): number {
+    return Math.floor(draw(this.#seed, this.#name, this.#draws++) * most);
+  }
+
+  pick<Item>(items: readonly Item[]): Item {
+    return items[this.below(items.length)];
+  }
+
+  /** `count` attempts at the default length, more or fewer in a longer or shorter attack. */
+  repeated(count: number, attempt: (index: number) => Promise<void>): Attempt[] {
+    return Array.from({ length: Math.max(1, Math.round(count * this.scale)) }, (_, index) => () => attempt(index));
+  }
+}
