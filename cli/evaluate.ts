@@ -1,9 +1,9 @@
 // npm run evaluate, npx afterclick evaluate: estimates a policy's reward from a log of another policy's decisions.
 import { statSync } from "node:fs";
 import { type Evaluation, evaluate, type LoggedDecision, type PolicyFactory, policies, UnsupportedError } from "afterclick";
-import { COLUMNS } from "../worker/domain/archive-columns.ts";
-import { ArchiveError } from "../worker/domain/archive-file.ts";
-import { currencyOf } from "../worker/domain/goals.ts";
+import { COLUMNS } from "../worker/domain/archive/archive-columns.ts";
+import { ArchiveError } from "../worker/domain/archive/archive-file.ts";
+import { currencyOf } from "../worker/domain/model/goals.ts";
 import { archiveIn, headOf } from "./archive/folder.ts";
 import { type ArchivedLog, wholeLog } from "./archive/whole-log.ts";
 import { numberIn, prepared, UsageError, unreadable, type Values } from "./command.ts";

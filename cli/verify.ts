@@ -1,6 +1,6 @@
 // npm run verify, npx afterclick verify: replays an exported log, and compares every decision and every digest.
 import { statSync } from "node:fs";
-import { ArchiveError } from "../worker/domain/archive-file.ts";
+import { ArchiveError } from "../worker/domain/archive/archive-file.ts";
 import { archiveIn, headOf } from "./archive/folder.ts";
 import { ArchivedLog } from "./archive/whole-log.ts";
 import { prepared, unreadable, type Values } from "./command.ts";

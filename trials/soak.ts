@@ -9,7 +9,7 @@ import { command, type Values, wholeNumber } from "../cli/command.ts";
 import { freshSecrets, writeDevVars } from "../cli/dev-vars.ts";
 import { progressBar, refreshing } from "../cli/progress.ts";
 import { anyFreePort, askedToStop, HOST, StartError } from "../scripts/worker-process.ts";
-import { closesAt, type Timing } from "../worker/domain/bucket.ts";
+import { closesAt, type Timing } from "../worker/domain/impression/bucket.ts";
 import { breaches, CLOSED_WITHIN_MS, type Evidence, tally } from "./soak/check.ts";
 import { evidenceOf } from "./soak/evidence.ts";
 import { outageOf } from "./soak/outage.ts";

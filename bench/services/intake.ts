@@ -1,6 +1,6 @@
 import { featurizer, vectorAt } from "../../publication/featurizer.ts";
-import type { ImpressionRow } from "../../worker/domain/impression.ts";
-import { shownAtOf, uuidAt } from "../../worker/domain/uuid.ts";
+import { shownAtOf, uuidAt } from "../../worker/domain/ids/uuid.ts";
+import type { ImpressionRow } from "../../worker/domain/impression/impression.ts";
 import { encoded, type Shown } from "../../worker/edge/outbox.ts";
 import type { MeasuredLearner } from "./learner.ts";
 

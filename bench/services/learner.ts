@@ -1,4 +1,4 @@
-import { bucketEnd } from "../../worker/domain/bucket.ts";
+import { bucketEnd } from "../../worker/domain/impression/bucket.ts";
 import { Learner } from "../../worker/learner/learner.ts";
 import { LearnerStore } from "../../worker/learner/store/learner-store.ts";
 

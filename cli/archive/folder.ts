@@ -4,8 +4,8 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { asyncBufferFromFile } from "hyparquet";
-import { ArchiveFile } from "../../worker/domain/archive-file.ts";
-import { shardOf } from "../../worker/domain/shard.ts";
+import { ArchiveFile } from "../../worker/domain/archive/archive-file.ts";
+import { shardOf } from "../../worker/domain/ids/shard.ts";
 import { type HeadLine, LogMismatch } from "../verify/event-line.ts";
 import { ArchivedLog } from "./whole-log.ts";
 

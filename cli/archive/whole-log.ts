@@ -1,5 +1,5 @@
-import type { ColumnName } from "../../worker/domain/archive-columns.ts";
-import { ArchiveError, type ArchiveFile } from "../../worker/domain/archive-file.ts";
+import type { ColumnName } from "../../worker/domain/archive/archive-columns.ts";
+import { ArchiveError, type ArchiveFile } from "../../worker/domain/archive/archive-file.ts";
 import { type EventLine, type HeadLine, LogMismatch } from "../verify/event-line.ts";
 
 /** An archived file with the name under which it lies. */

@@ -1,9 +1,9 @@
-import { gridOf } from "../../worker/domain/delay-grid.ts";
-import { shareName, UNASSIGNED } from "../../worker/domain/holdout-share.ts";
-import { ANY_GOAL, type ArmCounts, type LiftCounts, type ReachedCounts } from "../../worker/domain/lift.ts";
-import type { ModelConfig } from "../../worker/domain/model.ts";
-import { counting, resolved } from "../../worker/domain/reward.ts";
-import { comparedSteps } from "../../worker/domain/shown-step.ts";
+import { counting, resolved } from "../../worker/domain/conversion/reward.ts";
+import { gridOf } from "../../worker/domain/figures/delay-grid.ts";
+import { shareName, UNASSIGNED } from "../../worker/domain/figures/holdout-share.ts";
+import { ANY_GOAL, type ArmCounts, type LiftCounts, type ReachedCounts } from "../../worker/domain/figures/lift.ts";
+import { comparedSteps } from "../../worker/domain/impression/shown-step.ts";
+import type { ModelConfig } from "../../worker/domain/model/model.ts";
 import type { ImpressionLine } from "../verify/event-line.ts";
 import type { Texts } from "../verify/event-log.ts";
 import { type LoggedLines, loggedLines } from "./logged-lines.ts";

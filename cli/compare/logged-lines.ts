@@ -1,5 +1,5 @@
-import type { HoldoutShare } from "../../worker/domain/holdout-share.ts";
-import type { ModelConfig } from "../../worker/domain/model.ts";
+import type { HoldoutShare } from "../../worker/domain/figures/holdout-share.ts";
+import type { ModelConfig } from "../../worker/domain/model/model.ts";
 import { DistinctLines } from "../verify/distinct-lines.ts";
 import { type ConversionLine, type HeadLine, type ImpressionLine, LogMismatch } from "../verify/event-line.ts";
 import { linesOf, type Texts } from "../verify/event-log.ts";

@@ -1,5 +1,5 @@
 import type { Goals } from "afterclick";
-import { currencyOf } from "../../worker/domain/goals.ts";
+import { currencyOf } from "../../worker/domain/model/goals.ts";
 
 /** Lines of a report that name the unit of rewards: a currency, or the goals whose rewards are added up. None without an amount. */
 export function rewardUnit(goals: Goals = {}): string[] {

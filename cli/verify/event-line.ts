@@ -1,8 +1,8 @@
-import type { CatalogueChange } from "../../worker/domain/catalogue.ts";
-import type { StoredConversion } from "../../worker/domain/conversion.ts";
-import type { StoredImpression } from "../../worker/domain/impression.ts";
-import type { ModelConfig } from "../../worker/domain/model.ts";
-import type { MergedMark } from "../../worker/domain/shard.ts";
+import type { CatalogueChange } from "../../worker/domain/catalogue/catalogue.ts";
+import type { StoredConversion } from "../../worker/domain/conversion/conversion.ts";
+import type { MergedMark } from "../../worker/domain/ids/shard.ts";
+import type { StoredImpression } from "../../worker/domain/impression/impression.ts";
+import type { ModelConfig } from "../../worker/domain/model/model.ts";
 import type { LogHead } from "../../worker/rpc/message.ts";
 
 /** An impression in an exported log. */

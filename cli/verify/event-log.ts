@@ -1,4 +1,4 @@
-import { receiptIn } from "../../worker/domain/receipt.ts";
+import { receiptIn } from "../../worker/domain/ids/receipt.ts";
 import { type EventLine, type HeadLine, LogMismatch, nameOf } from "./event-line.ts";
 import { lineFault } from "./line-fault.ts";
 

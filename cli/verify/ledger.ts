@@ -1,9 +1,17 @@
-import { isConflict } from "../../worker/domain/event.ts";
-import { windowOf } from "../../worker/domain/goals.ts";
-import { placeOf } from "../../worker/domain/impression.ts";
-import type { ModelConfig } from "../../worker/domain/model.ts";
-import type { Appended, Policies } from "../../worker/domain/policies.ts";
-import { counting, differs, hasConverted, isInRange, observeAll, type ResolvedReward, resolved } from "../../worker/domain/reward.ts";
+import { isConflict } from "../../worker/domain/conversion/event.ts";
+import {
+  counting,
+  differs,
+  hasConverted,
+  isInRange,
+  observeAll,
+  type ResolvedReward,
+  resolved,
+} from "../../worker/domain/conversion/reward.ts";
+import { placeOf } from "../../worker/domain/impression/impression.ts";
+import { windowOf } from "../../worker/domain/model/goals.ts";
+import type { ModelConfig } from "../../worker/domain/model/model.ts";
+import type { Appended, Policies } from "../../worker/domain/model/policies.ts";
 import { type ConversionLine, type ImpressionLine, LogMismatch } from "./event-line.ts";
 
 interface Known {

@@ -1,5 +1,5 @@
-import { isElsewhere } from "../../worker/domain/impression.ts";
-import type { ModelConfig } from "../../worker/domain/model.ts";
+import { isElsewhere } from "../../worker/domain/impression/impression.ts";
+import type { ModelConfig } from "../../worker/domain/model/model.ts";
 import type { EventLine, HeadLine, ImpressionLine } from "./event-line.ts";
 
 /** Facts about the lines of a shard that a replay needs in advance. */

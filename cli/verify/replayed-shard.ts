@@ -1,5 +1,5 @@
-import type { ModelConfig } from "../../worker/domain/model.ts";
-import { type Policies, restorePolicies } from "../../worker/domain/policies.ts";
+import type { ModelConfig } from "../../worker/domain/model/model.ts";
+import { type Policies, restorePolicies } from "../../worker/domain/model/policies.ts";
 import { type ConversionLine, type EventLine, type ImpressionLine, LogMismatch } from "./event-line.ts";
 import { KeptStates } from "./kept-states.ts";
 import { Ledger } from "./ledger.ts";

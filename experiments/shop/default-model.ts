@@ -1,6 +1,6 @@
 import type { Recommender } from "afterclick";
-import { withVocabulary } from "../../worker/domain/encoding.ts";
-import { configureModel, featurizer, type ModelConfig, startModel } from "../../worker/domain/model.ts";
+import { withVocabulary } from "../../worker/domain/model/encoding.ts";
+import { configureModel, featurizer, type ModelConfig, startModel } from "../../worker/domain/model/model.ts";
 import type { Learner } from "./learner.ts";
 import type { Featurize } from "./play.ts";
 import type { Shop } from "./shop.ts";

@@ -1,25 +1,25 @@
-import { asyTs } from "./asy-ts.ts";
-import { bpe } from "./bpe.ts";
-import { bpeDelay } from "./bpe-delay.ts";
-import { delayGpTs } from "./delay-gp-ts.ts";
-import { delayGpUcb } from "./delay-gp-ucb.ts";
-import { delayLinTs } from "./delay-lin-ts.ts";
-import { delayLinUcb } from "./delay-lin-ucb.ts";
-import { delayedZooming } from "./delayed-zooming.ts";
-import { dlpp } from "./dlpp.ts";
-import { epsilonGreedy } from "./epsilon-greedy.ts";
-import { gpBts } from "./gp-bts.ts";
-import { gpBucb } from "./gp-bucb.ts";
-import { gpEi } from "./gp-ei.ts";
-import { gpTsSdf } from "./gp-ts-sdf.ts";
-import { gpUcb } from "./gp-ucb.ts";
-import { gpUcbSdf } from "./gp-ucb-sdf.ts";
-import { miniGpEi } from "./mini-gp-ei.ts";
-import { miniGpUcb } from "./mini-gp-ucb.ts";
-import { otfLinTs } from "./otf-lin-ts.ts";
-import { otfLinUcb } from "./otf-lin-ucb.ts";
+import { delayGpTs } from "./recommended/delay-gp-ts.ts";
+import { delayGpUcb } from "./recommended/delay-gp-ucb.ts";
+import { delayLinTs } from "./recommended/delay-lin-ts.ts";
+import { delayLinUcb } from "./recommended/delay-lin-ucb.ts";
+import { delayedZooming } from "./recommended/delayed-zooming.ts";
+import { gpBts } from "./recommended/gp-bts.ts";
+import { gpBucb } from "./recommended/gp-bucb.ts";
+import { gpUcbSdf } from "./recommended/gp-ucb-sdf.ts";
+import { miniGpUcb } from "./recommended/mini-gp-ucb.ts";
+import { asyTs } from "./research/asy-ts.ts";
+import { bpe } from "./research/bpe.ts";
+import { bpeDelay } from "./research/bpe-delay.ts";
+import { dlpp } from "./research/dlpp.ts";
+import { epsilonGreedy } from "./research/epsilon-greedy.ts";
+import { gpEi } from "./research/gp-ei.ts";
+import { gpTsSdf } from "./research/gp-ts-sdf.ts";
+import { gpUcb } from "./research/gp-ucb.ts";
+import { miniGpEi } from "./research/mini-gp-ei.ts";
+import { otfLinTs } from "./research/otf-lin-ts.ts";
+import { otfLinUcb } from "./research/otf-lin-ucb.ts";
+import { uniform } from "./research/uniform.ts";
 import type { PolicyFactory } from "./rule.ts";
-import { uniform } from "./uniform.ts";
 
 /** Every policy of this version. Conformance tests, the worker and the README's table follow this list. */
 export const policies: readonly PolicyFactory[] = [

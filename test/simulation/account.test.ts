@@ -1,6 +1,6 @@
 import { otfLinUcb, Recommender } from "afterclick";
 import { expect, it } from "vitest";
-import { uuidAt } from "../../worker/domain/uuid.ts";
+import { uuidAt } from "../../worker/domain/ids/uuid.ts";
 import { account, closing, type LearnerExport } from "./account.ts";
 import type { Sale, Shop } from "./shop.ts";
 import type { World } from "./world.ts";

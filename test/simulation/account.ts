@@ -1,5 +1,5 @@
 import { type PolicyFactory, policies, Recommender } from "afterclick";
-import { shownAtOf } from "../../worker/domain/uuid.ts";
+import { shownAtOf } from "../../worker/domain/ids/uuid.ts";
 import type { Description } from "../../worker/rpc/message.ts";
 import type { Sale, Shop, Shown } from "./shop.ts";
 import type { World } from "./world.ts";

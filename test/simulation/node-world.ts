@@ -1,4 +1,4 @@
-import { shardName } from "../../worker/domain/shard.ts";
+import { shardName } from "../../worker/domain/ids/shard.ts";
 import type { Environment } from "../../worker/environment.ts";
 import worker from "../../worker/index.ts";
 import { Learner } from "../../worker/learner/learner.ts";

@@ -1,5 +1,5 @@
-import { TokenSigner } from "../../worker/domain/token.ts";
-import { shownAtOf, uuidAt } from "../../worker/domain/uuid.ts";
+import { TokenSigner } from "../../worker/domain/ids/token.ts";
+import { shownAtOf, uuidAt } from "../../worker/domain/ids/uuid.ts";
 import type { Caller } from "./caller.ts";
 import { ACTIONS, bindings } from "./scene.ts";
 import type { Clock, Dice, World } from "./world.ts";

@@ -1,9 +1,9 @@
 import * as v from "valibot";
 import { expect, it } from "vitest";
-import { Catalogue } from "../../worker/domain/catalogue.ts";
-import { decide } from "../../worker/domain/decision.ts";
-import { NO_KEYS } from "../../worker/domain/join-key.ts";
-import { configureModel, featurizer, startModel } from "../../worker/domain/model.ts";
+import { Catalogue } from "../../worker/domain/catalogue/catalogue.ts";
+import { decide } from "../../worker/domain/catalogue/decision.ts";
+import { NO_KEYS } from "../../worker/domain/ids/join-key.ts";
+import { configureModel, featurizer, startModel } from "../../worker/domain/model/model.ts";
 import { recommendationsBody } from "../../worker/protocol/schema.ts";
 import { served, worstRequest } from "../property/worker/worst-request.ts";
 

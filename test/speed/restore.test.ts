@@ -1,6 +1,6 @@
 import { policies, Recommender } from "afterclick";
 import { expect, it } from "vitest";
-import { publicationParts } from "../../worker/domain/policies.ts";
+import { publicationParts } from "../../worker/domain/model/policies.ts";
 import { learntDefaultModel } from "../support/learnt-default-model.ts";
 
 it("the default model is restored from a publication in 20 ms, in the quickest of ten attempts", async () => {

@@ -1,6 +1,6 @@
 import { type Recommender, vocabularyOf } from "afterclick";
 import { namedAction } from "../../publication/featurizer.ts";
-import { configureModel, featurizer, type ModelConfig, startModel } from "../../worker/domain/model.ts";
+import { configureModel, featurizer, type ModelConfig, startModel } from "../../worker/domain/model/model.ts";
 import { stream } from "./scenario.ts";
 
 export const MINUTE_MS = 60_000;

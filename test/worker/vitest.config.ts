@@ -42,7 +42,7 @@ export default defineConfig({
   test: {
     name: "worker",
     include: ["test/worker/**/*.test.ts"],
-    setupFiles: ["test/worker/setup.ts", "test/support/chosen-seed.ts"],
+    setupFiles: ["test/worker/support/setup.ts", "test/support/chosen-seed.ts"],
     provide: { propertySeed: Number(process.env.PROPERTY_SEED ?? 1) },
     // Files share the two runtimes, so names of models are unique in each.
     isolate: false,

@@ -23,7 +23,7 @@ export const equivalents: readonly Equivalent[] = [
     why: "Points that include the domain's first one are scored instead of looked up. The bits are the same, only the cost grows.",
   },
   {
-    file: "src/policy/delay-gp-ucb.ts",
+    file: "src/policy/recommended/delay-gp-ucb.ts",
     original: "last.moments !== moments",
     replacement: "true",
     why: "Scores are a pure function of the moments. Computing them again costs time alone.",

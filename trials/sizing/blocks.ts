@@ -1,6 +1,6 @@
 import { featurizer, vectorAt } from "../../publication/featurizer.ts";
-import { type BlockRow, encodeBlock } from "../../worker/domain/block.ts";
-import { uuidAt } from "../../worker/domain/uuid.ts";
+import { uuidAt } from "../../worker/domain/ids/uuid.ts";
+import { type BlockRow, encodeBlock } from "../../worker/domain/impression/block.ts";
 
 /** Bytes that SQLite adds to a block: its columns, its entry in the index, and the unused end of its last page. */
 const BYTES_PER_BLOCK = 600;

@@ -33,7 +33,7 @@ export const shops = [1000, 30_000, 500_000, 5_000_000];
 
 /** Cloudflare's prices in dollars, as of writing: rows written, KV writes and calls of Durable Objects per million, GB a month. */
 const PRICES = { rows: 1, kvWrites: 5, calls: 0.15, gigabytes: 0.2 };
-/** Rows of a registration: the block with its index, a tally, and the progress. `test/worker/blocks.test.ts` bounds them. */
+/** Rows of a registration: the block with its index, a tally, and the progress. `test/worker/store/blocks.test.ts` bounds them. */
 const ROWS_PER_REGISTRATION = 4;
 /** Rows of a conversion with its indexes, outcome, tally and progress. */
 const ROWS_PER_CONVERSION = 6;

@@ -1,4 +1,4 @@
-import { closesAt, type Timing } from "../../worker/domain/bucket.ts";
+import { closesAt, type Timing } from "../../worker/domain/impression/bucket.ts";
 
 // Checks the evidence of a soak. Times are ms since 1970. UUIDs name impressions.
 

@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { createMiddleware } from "hono/factory";
-import { remembered, valuesOf } from "../domain/secret.ts";
+import { remembered, valuesOf } from "../domain/ids/secret.ts";
 import { type Environment, secret } from "../environment.ts";
 import { Problem, unauthorised } from "../protocol/problem.ts";
 import { allowsOrigin, foreignOrigin } from "./origin.ts";

@@ -1,10 +1,10 @@
 import type * as v from "valibot";
-import { pageEvent } from "../domain/event.ts";
-import { PAGE_GOAL_MS, PAGE_REWARD } from "../domain/page-rules.ts";
-import { isKept } from "../domain/sampling.ts";
-import { shardName } from "../domain/shard.ts";
-import { type TokenContent, TokenSigner } from "../domain/token.ts";
-import { shownAtOf } from "../domain/uuid.ts";
+import { PAGE_GOAL_MS, PAGE_REWARD } from "../domain/catalogue/page-rules.ts";
+import { pageEvent } from "../domain/conversion/event.ts";
+import { shardName } from "../domain/ids/shard.ts";
+import { type TokenContent, TokenSigner } from "../domain/ids/token.ts";
+import { shownAtOf } from "../domain/ids/uuid.ts";
+import { isKept } from "../domain/impression/sampling.ts";
 import { type Environment, secret } from "../environment.ts";
 import type * as Answers from "../protocol/answers.ts";
 import { Problem } from "../protocol/problem.ts";

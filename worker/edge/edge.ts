@@ -1,4 +1,4 @@
-import type { RequestKeys } from "../domain/join-key.ts";
+import type { RequestKeys } from "../domain/ids/join-key.ts";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Recommendation } from "../rpc/message.ts";

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
-import { valueAt } from "../domain/json-path.ts";
-import type { Order } from "../domain/order.ts";
-import { TokenSigner } from "../domain/token.ts";
+import { valueAt } from "../domain/conversion/json-path.ts";
+import type { Order } from "../domain/conversion/order.ts";
+import { TokenSigner } from "../domain/ids/token.ts";
 import { type Environment, graceMs, secret } from "../environment.ts";
 import { OrderStore } from "../kv/order-store.ts";
 import { exactJson } from "../protocol/exact-json.ts";

@@ -1,7 +1,7 @@
-import { Catalogue } from "../domain/catalogue.ts";
-import { decodeRecord, recorded } from "../domain/catalogue-record.ts";
-import type { ModelConfig } from "../domain/model.ts";
-import { decodePublication, encodePublication, type Publication } from "../domain/publication.ts";
+import { Catalogue } from "../domain/catalogue/catalogue.ts";
+import { decodeRecord, recorded } from "../domain/catalogue/catalogue-record.ts";
+import type { ModelConfig } from "../domain/model/model.ts";
+import { decodePublication, encodePublication, type Publication } from "../domain/model/publication.ts";
 import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import { Problem } from "../protocol/problem.ts";

@@ -1,9 +1,9 @@
-import { waitingFor } from "../domain/event.ts";
-import { type LogLine, logLine } from "../domain/log-line.ts";
-import { receipted } from "../domain/receipt.ts";
-import { type MergedMark, shardName } from "../domain/shard.ts";
-import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
-import { firstIdAt, shownAtOf } from "../domain/uuid.ts";
+import { type LogLine, logLine } from "../domain/archive/log-line.ts";
+import { waitingFor } from "../domain/conversion/event.ts";
+import { receipted } from "../domain/ids/receipt.ts";
+import { type MergedMark, shardName } from "../domain/ids/shard.ts";
+import { CLOCK_TOLERANCE_MS } from "../domain/ids/token.ts";
+import { firstIdAt, shownAtOf } from "../domain/ids/uuid.ts";
 import type { Environment } from "../environment.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import { type PastItem, pastLine } from "../protocol/schema.ts";

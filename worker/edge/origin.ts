@@ -1,7 +1,7 @@
 import type { HonoRequest } from "hono";
 import { cors } from "hono/cors";
 import { createMiddleware } from "hono/factory";
-import { remembered, valuesOf } from "../domain/secret.ts";
+import { remembered, valuesOf } from "../domain/ids/secret.ts";
 import { allowedOrigins, type Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 

@@ -1,5 +1,5 @@
-import { encodeBlock, MOST_ROWS } from "../domain/block.ts";
-import type { ImpressionRow } from "../domain/impression.ts";
+import { encodeBlock, MOST_ROWS } from "../domain/impression/block.ts";
+import type { ImpressionRow } from "../domain/impression/impression.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Registration, ShownDecision } from "../rpc/message.ts";
 

@@ -1,6 +1,6 @@
-import type { RequestKeys } from "../domain/join-key.ts";
-import { hash32, type TokenSigner } from "../domain/token.ts";
-import { nameOf, shownAtOf, uuidAt } from "../domain/uuid.ts";
+import type { RequestKeys } from "../domain/ids/join-key.ts";
+import { hash32, type TokenSigner } from "../domain/ids/token.ts";
+import { nameOf, shownAtOf, uuidAt } from "../domain/ids/uuid.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import type { ImpressionItem } from "../protocol/schema.ts";
 import type { Shown } from "../rpc/message.ts";

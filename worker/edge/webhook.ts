@@ -1,5 +1,5 @@
 import { encodeBase64 } from "hono/utils/encode";
-import { remembered, valuesOf } from "../domain/secret.ts";
+import { remembered, valuesOf } from "../domain/ids/secret.ts";
 import { type Environment, secret as secretOf } from "../environment.ts";
 import { Problem, unauthorised } from "../protocol/problem.ts";
 import { bytesOf, joined } from "./senders/signature.ts";

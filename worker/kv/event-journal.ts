@@ -1,6 +1,6 @@
-import { bucketAt, journalledUntil, type Timing } from "../domain/bucket.ts";
-import type { ConversionEvent } from "../domain/event.ts";
-import { shownAtOf } from "../domain/uuid.ts";
+import type { ConversionEvent } from "../domain/conversion/event.ts";
+import { shownAtOf } from "../domain/ids/uuid.ts";
+import { bucketAt, journalledUntil, type Timing } from "../domain/impression/bucket.ts";
 
 /** KV allows no shorter life than 60 s. The rest is room for a clock that differs. */
 const LEAST_LIFE_MS = 90_000;

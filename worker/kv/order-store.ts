@@ -1,4 +1,4 @@
-import type { Order, Refund } from "../domain/order.ts";
+import type { Order, Refund } from "../domain/conversion/order.ts";
 
 /** How long a refund waits for its order, in seconds. Senders repeat a message for two days at most. */
 const WAITS_S = 7 * 86_400;

@@ -1,5 +1,5 @@
-import type { CatalogueRecord } from "../domain/catalogue-record.ts";
-import type { Publication, PublicationSummary } from "../domain/publication.ts";
+import type { CatalogueRecord } from "../domain/catalogue/catalogue-record.ts";
+import type { Publication, PublicationSummary } from "../domain/model/publication.ts";
 
 const PREFIX = "model/";
 const CATALOGUES = "catalogue/";

@@ -1,5 +1,5 @@
-import type { ModelConfig } from "../domain/model.ts";
-import { exponentAt, NONE, type Sampling } from "../domain/sampling.ts";
+import { exponentAt, NONE, type Sampling } from "../domain/impression/sampling.ts";
+import type { ModelConfig } from "../domain/model/model.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 

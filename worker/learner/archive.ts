@@ -1,8 +1,8 @@
 import { bytesToHex } from "@noble/hashes/utils.js";
-import { ArchiveError, ArchiveFile, type EncodedFile, encodeFile } from "../domain/archive-file.ts";
-import type { KeyHashes } from "../domain/join-key.ts";
-import { type LogLine, type LogRow, logLine } from "../domain/log-line.ts";
-import { shownAtOf } from "../domain/uuid.ts";
+import { ArchiveError, ArchiveFile, type EncodedFile, encodeFile } from "../domain/archive/archive-file.ts";
+import { type LogLine, type LogRow, logLine } from "../domain/archive/log-line.ts";
+import type { KeyHashes } from "../domain/ids/join-key.ts";
+import { shownAtOf } from "../domain/ids/uuid.ts";
 import { Problem } from "../protocol/problem.ts";
 import { dayOf, type Part, type Volume } from "./store/archive-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";

@@ -1,6 +1,6 @@
-import { Block, type BlockRow } from "../domain/block.ts";
-import type { Policies } from "../domain/policies.ts";
-import { isKept } from "../domain/sampling.ts";
+import { Block, type BlockRow } from "../domain/impression/block.ts";
+import { isKept } from "../domain/impression/sampling.ts";
+import type { Policies } from "../domain/model/policies.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Registration, ShownDecision } from "../rpc/message.ts";
 import type { LiveModel } from "./live-model.ts";

@@ -1,6 +1,6 @@
 import { toDyadic } from "../../publication/featurizer.ts";
-import { auditedAt, bucketAt, bucketEnd, closesAt, earliest, type Timing } from "../domain/bucket.ts";
-import type { ConversionEvent } from "../domain/event.ts";
+import type { ConversionEvent } from "../domain/conversion/event.ts";
+import { auditedAt, bucketAt, bucketEnd, closesAt, earliest, type Timing } from "../domain/impression/bucket.ts";
 import type { EventJournal } from "../kv/event-journal.ts";
 import { isMissing } from "./ledger.ts";
 import type { LearnerStore } from "./store/learner-store.ts";

@@ -1,7 +1,7 @@
-import type { ModelConfig } from "../domain/model.ts";
-import { mergedPolicies, type Policies, restorePolicies } from "../domain/policies.ts";
-import type { StoredSnapshot } from "../domain/publication.ts";
-import { shardName } from "../domain/shard.ts";
+import { shardName } from "../domain/ids/shard.ts";
+import type { ModelConfig } from "../domain/model/model.ts";
+import { mergedPolicies, type Policies, restorePolicies } from "../domain/model/policies.ts";
+import type { StoredSnapshot } from "../domain/model/publication.ts";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { learner, Unreachable } from "../rpc/learner-client.ts";

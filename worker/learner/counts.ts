@@ -1,6 +1,6 @@
-import { bucketAt } from "../domain/bucket.ts";
-import type { Windows } from "../domain/goals.ts";
-import { shownAtOf } from "../domain/uuid.ts";
+import { shownAtOf } from "../domain/ids/uuid.ts";
+import { bucketAt } from "../domain/impression/bucket.ts";
+import type { Windows } from "../domain/model/goals.ts";
 import {
   type GoalCounts,
   MOST_BUCKETS,

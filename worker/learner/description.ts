@@ -1,4 +1,4 @@
-import type { EncodingReport } from "../domain/encoding.ts";
+import type { EncodingReport } from "../domain/model/encoding.ts";
 import { EVENTS, INCIDENTS } from "../rpc/counters.ts";
 import type { Description } from "../rpc/message.ts";
 import type { Totals } from "../rpc/model-counts.ts";

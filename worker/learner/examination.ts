@@ -7,11 +7,11 @@ import {
   type Policy,
   type TooFew,
 } from "afterclick";
-import { compareClickModels, type RandomList } from "../domain/click-models.ts";
-import type { LogRow } from "../domain/log-line.ts";
-import type { ModelConfig } from "../domain/model.ts";
-import { isRandomList } from "../domain/random-list.ts";
-import { shownAtOf } from "../domain/uuid.ts";
+import type { LogRow } from "../domain/archive/log-line.ts";
+import { isRandomList } from "../domain/catalogue/random-list.ts";
+import { compareClickModels, type RandomList } from "../domain/figures/click-models.ts";
+import { shownAtOf } from "../domain/ids/uuid.ts";
+import type { ModelConfig } from "../domain/model/model.ts";
 import type { Examination } from "../rpc/message.ts";
 import { type PlacedRow, randomLists } from "./list-log.ts";
 

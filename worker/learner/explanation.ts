@@ -1,11 +1,11 @@
 import type { Choice } from "afterclick";
-import { beliefsOf } from "../domain/belief.ts";
-import { currenciesOf, currencyOf } from "../domain/goals.ts";
-import type { StoredImpression } from "../domain/impression.ts";
-import { among, type Offer, offerOf } from "../domain/offer.ts";
-import type { Served } from "../domain/served.ts";
-import { shardOf } from "../domain/shard.ts";
-import { shownAtOf } from "../domain/uuid.ts";
+import { beliefsOf } from "../domain/catalogue/belief.ts";
+import { among, type Offer, offerOf } from "../domain/catalogue/offer.ts";
+import type { Served } from "../domain/catalogue/served.ts";
+import { shardOf } from "../domain/ids/shard.ts";
+import { shownAtOf } from "../domain/ids/uuid.ts";
+import type { StoredImpression } from "../domain/impression/impression.ts";
+import { currenciesOf, currencyOf } from "../domain/model/goals.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Features } from "../protocol/schema.ts";
 import type { Explanation } from "../rpc/message.ts";

@@ -1,4 +1,4 @@
-import { isSame, type ModelConfig } from "../domain/model.ts";
+import { isSame, type ModelConfig } from "../domain/model/model.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Order } from "../rpc/message.ts";
 import type { LiveModel } from "./live-model.ts";

@@ -1,9 +1,9 @@
-import type { ByKey, ConversionEvent, KeyedEvent } from "../domain/event.ts";
-import { windowOf } from "../domain/goals.ts";
-import { counted } from "../domain/join-key.ts";
-import type { ModelConfig } from "../domain/model.ts";
-import { shardName, shardOf } from "../domain/shard.ts";
-import { shownAtOf } from "../domain/uuid.ts";
+import type { ByKey, ConversionEvent, KeyedEvent } from "../domain/conversion/event.ts";
+import { counted } from "../domain/ids/join-key.ts";
+import { shardName, shardOf } from "../domain/ids/shard.ts";
+import { shownAtOf } from "../domain/ids/uuid.ts";
+import { windowOf } from "../domain/model/goals.ts";
+import type { ModelConfig } from "../domain/model/model.ts";
 import type { Environment } from "../environment.ts";
 import { learner, Unreachable } from "../rpc/learner-client.ts";
 import type { Intake, Note } from "../rpc/message.ts";

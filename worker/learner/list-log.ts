@@ -1,5 +1,5 @@
-import type { RandomList, ShownItem } from "../domain/click-models.ts";
-import type { ListDecision } from "../domain/random-list.ts";
+import type { ListDecision } from "../domain/catalogue/random-list.ts";
+import type { RandomList, ShownItem } from "../domain/figures/click-models.ts";
 
 /** An impression of the log, as far as its place in a list matters. */
 export interface PlacedRow extends ShownItem, ListDecision {

@@ -1,9 +1,11 @@
 import type { Policy } from "afterclick";
-import type { Block } from "../domain/block.ts";
-import { isGaussianProcess } from "../domain/capacity.ts";
-import type { ConversionStatus } from "../domain/conversion.ts";
-import type { ByKey, ConversionEvent, KeyedEvent } from "../domain/event.ts";
-import { windowOf } from "../domain/goals.ts";
+import type { ConversionStatus } from "../domain/conversion/conversion.ts";
+import type { ByKey, ConversionEvent, KeyedEvent } from "../domain/conversion/event.ts";
+import { isOtherCurrency, refusal } from "../domain/conversion/refusal.ts";
+import { observeAll, type RewardChange, roundedReward } from "../domain/conversion/reward.ts";
+import { counted, type KeyHashes } from "../domain/ids/join-key.ts";
+import { shownAtOf } from "../domain/ids/uuid.ts";
+import type { Block } from "../domain/impression/block.ts";
 import {
   type AppendedImpression,
   type ImpressionRow,
@@ -11,15 +13,13 @@ import {
   type Marks,
   placeOf,
   type StoredImpression,
-} from "../domain/impression.ts";
-import { counted, type KeyHashes } from "../domain/join-key.ts";
-import { type ModelConfig, startModel } from "../domain/model.ts";
-import { type Policies, restorePolicies } from "../domain/policies.ts";
-import type { StoredSnapshot } from "../domain/publication.ts";
-import { isOtherCurrency, refusal } from "../domain/refusal.ts";
-import { observeAll, type RewardChange, roundedReward } from "../domain/reward.ts";
-import { isKept } from "../domain/sampling.ts";
-import { shownAtOf } from "../domain/uuid.ts";
+} from "../domain/impression/impression.ts";
+import { isKept } from "../domain/impression/sampling.ts";
+import { isGaussianProcess } from "../domain/model/capacity.ts";
+import { windowOf } from "../domain/model/goals.ts";
+import { type ModelConfig, startModel } from "../domain/model/model.ts";
+import { type Policies, restorePolicies } from "../domain/model/policies.ts";
+import type { StoredSnapshot } from "../domain/model/publication.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Intake } from "../rpc/message.ts";
 import { type Entry, enter, enterUncounted, isOfNamesake, joinOrphans, type Logged, ofErased } from "./ledger.ts";

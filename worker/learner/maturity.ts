@@ -1,5 +1,5 @@
 import { type DelayDistribution, DelayEstimate, type DelayedConversion, tooFew } from "afterclick";
-import { type Windows, windowOf } from "../domain/goals.ts";
+import { type Windows, windowOf } from "../domain/model/goals.ts";
 import type { Bar, Delay, Metrics, TooFewFigure } from "../protocol/answers.ts";
 import { type GoalCounts, type ModelCounts, meanTime, SETTLED, type StepCounts } from "../rpc/model-counts.ts";
 

@@ -1,8 +1,8 @@
-import { bucketMs } from "../domain/bucket.ts";
-import { currencyOf } from "../domain/goals.ts";
-import { UNASSIGNED } from "../domain/holdout-share.ts";
-import { ALPHA, ANY_GOAL, EFFECT, liftOf } from "../domain/lift.ts";
-import type { ModelConfig } from "../domain/model.ts";
+import { UNASSIGNED } from "../domain/figures/holdout-share.ts";
+import { ALPHA, ANY_GOAL, EFFECT, liftOf } from "../domain/figures/lift.ts";
+import { bucketMs } from "../domain/impression/bucket.ts";
+import { currencyOf } from "../domain/model/goals.ts";
+import type { ModelConfig } from "../domain/model/model.ts";
 import type { Bar, Lift } from "../protocol/answers.ts";
 import type { Description, Measurement } from "../rpc/message.ts";
 import type { ModelCounts } from "../rpc/model-counts.ts";

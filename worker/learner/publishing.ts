@@ -1,7 +1,7 @@
-import type { Catalogue } from "../domain/catalogue.ts";
-import { encodeRecord, wholeRecord } from "../domain/catalogue-record.ts";
-import { featurizer, type ModelConfig } from "../domain/model.ts";
-import { publicationParts } from "../domain/policies.ts";
+import type { Catalogue } from "../domain/catalogue/catalogue.ts";
+import { encodeRecord, wholeRecord } from "../domain/catalogue/catalogue-record.ts";
+import { featurizer, type ModelConfig } from "../domain/model/model.ts";
+import { publicationParts } from "../domain/model/policies.ts";
 import {
   type Edition,
   encodePublication,
@@ -9,7 +9,7 @@ import {
   isNewer,
   type Publication,
   type StoredSnapshot,
-} from "../domain/publication.ts";
+} from "../domain/model/publication.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { News } from "../rpc/message.ts";
 import type { LearnerStore } from "./store/learner-store.ts";

@@ -1,4 +1,4 @@
-import type { Goals } from "../domain/goals.ts";
+import type { Goals } from "../domain/model/goals.ts";
 import type { Reached } from "../protocol/answers.ts";
 import type { GoalFigures } from "../rpc/counters.ts";
 

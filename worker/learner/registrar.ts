@@ -1,10 +1,10 @@
-import { homeOf } from "../domain/home.ts";
-import type { ImpressionRow } from "../domain/impression.ts";
-import { giverOf } from "../domain/join-key.ts";
-import { sampled } from "../domain/sampling.ts";
-import { shardName } from "../domain/shard.ts";
-import { CLOCK_TOLERANCE_MS } from "../domain/token.ts";
-import { shownAtOf } from "../domain/uuid.ts";
+import { homeOf } from "../domain/ids/home.ts";
+import { giverOf } from "../domain/ids/join-key.ts";
+import { shardName } from "../domain/ids/shard.ts";
+import { CLOCK_TOLERANCE_MS } from "../domain/ids/token.ts";
+import { shownAtOf } from "../domain/ids/uuid.ts";
+import type { ImpressionRow } from "../domain/impression/impression.ts";
+import { sampled } from "../domain/impression/sampling.ts";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { learner } from "../rpc/learner-client.ts";

@@ -1,11 +1,11 @@
 import { SnapshotError } from "afterclick";
 import type { Featurizer } from "../../publication/featurizer.ts";
-import { EncodingReport, withVocabulary } from "../domain/encoding.ts";
-import { featurizer, type ModelConfig } from "../domain/model.ts";
-import { type Policies, restorePolicies } from "../domain/policies.ts";
-import { relearntModel } from "../domain/relearnt-model.ts";
-import type { Served } from "../domain/served.ts";
-import { shardOf } from "../domain/shard.ts";
+import type { Served } from "../domain/catalogue/served.ts";
+import { shardOf } from "../domain/ids/shard.ts";
+import { EncodingReport, withVocabulary } from "../domain/model/encoding.ts";
+import { featurizer, type ModelConfig } from "../domain/model/model.ts";
+import { type Policies, restorePolicies } from "../domain/model/policies.ts";
+import { relearntModel } from "../domain/model/relearnt-model.ts";
 import type { Environment } from "../environment.ts";
 import { Problem, unknownModel } from "../protocol/problem.ts";
 import { learner } from "../rpc/learner-client.ts";

@@ -1,7 +1,7 @@
-import { auditedAt, bucketAt, closesAt, forgottenAt, forgottenBefore, type Timing } from "../domain/bucket.ts";
-import type { ModelConfig } from "../domain/model.ts";
-import { KV_WRITE_MS, publishesAt } from "../domain/publication.ts";
-import { shardOf } from "../domain/shard.ts";
+import { shardOf } from "../domain/ids/shard.ts";
+import { auditedAt, bucketAt, closesAt, forgottenAt, forgottenBefore, type Timing } from "../domain/impression/bucket.ts";
+import type { ModelConfig } from "../domain/model/model.ts";
+import { KV_WRITE_MS, publishesAt } from "../domain/model/publication.ts";
 import { type Environment, graceMs } from "../environment.ts";
 import { EventJournal } from "../kv/event-journal.ts";
 import { PublicationStore } from "../kv/publication-store.ts";

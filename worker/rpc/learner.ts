@@ -1,7 +1,7 @@
-import type { ConversionEvent, KeyedEvent } from "../domain/event.ts";
-import type { KeyHashes } from "../domain/join-key.ts";
-import type { LogRow } from "../domain/log-line.ts";
-import type { HeldEdition } from "../domain/publication.ts";
+import type { LogRow } from "../domain/archive/log-line.ts";
+import type { ConversionEvent, KeyedEvent } from "../domain/conversion/event.ts";
+import type { KeyHashes } from "../domain/ids/join-key.ts";
+import type { HeldEdition } from "../domain/model/publication.ts";
 import type { Catalogue, Imported, Rollback } from "../protocol/answers.ts";
 import type { Action, ActionsPatch, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
 import type * as Message from "./message.ts";

@@ -1,4 +1,4 @@
-import type { ArmCounts, ReachedCounts } from "../domain/lift.ts";
+import type { ArmCounts, ReachedCounts } from "../domain/figures/lift.ts";
 import type { Assignment, RecentImpression, Relearning } from "../protocol/answers.ts";
 import type { CounterName, GoalFigures } from "./counters.ts";
 

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { COLUMNS } from "../../../worker/domain/archive-columns.ts";
-import { ArchiveError, ArchiveFile, type EncodedFile, encodeFile, LIMITS } from "../../../worker/domain/archive-file.ts";
-import type { LogLine } from "../../../worker/domain/log-line.ts";
+import { COLUMNS } from "../../../worker/domain/archive/archive-columns.ts";
+import { ArchiveError, ArchiveFile, type EncodedFile, encodeFile, LIMITS } from "../../../worker/domain/archive/archive-file.ts";
+import type { LogLine } from "../../../worker/domain/archive/log-line.ts";
 
 const HEAD = { model: "shop", generation: 1, from: 0, until: 2 ** 42, whole: 1, version: 1 };
 

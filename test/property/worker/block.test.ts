@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Block, type BlockRow, encodeBlock } from "../../../worker/domain/block.ts";
-import { uuidAt } from "../../../worker/domain/uuid.ts";
+import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
+import { Block, type BlockRow, encodeBlock } from "../../../worker/domain/impression/block.ts";
 
 /** A finite number with any bits. */
 const number = fc.double({ noNaN: true });

@@ -1,7 +1,7 @@
 import { GCProfiler } from "node:v8";
 import type * as v from "valibot";
-import { KeyHasher } from "../../../worker/domain/key-hasher.ts";
-import { TokenSigner } from "../../../worker/domain/token.ts";
+import { KeyHasher } from "../../../worker/domain/ids/key-hasher.ts";
+import { TokenSigner } from "../../../worker/domain/ids/token.ts";
 import { pastLines } from "../../../worker/edge/log.ts";
 import { type Operation, operations } from "../../../worker/openapi/operations.ts";
 import { schemas } from "../../../worker/openapi/schemas.ts";

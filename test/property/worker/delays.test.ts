@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { configureModel } from "../../../worker/domain/model.ts";
-import type { Delays } from "../../../worker/domain/reward.ts";
-import { uuidAt } from "../../../worker/domain/uuid.ts";
+import type { Delays } from "../../../worker/domain/conversion/reward.ts";
+import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
+import { configureModel } from "../../../worker/domain/model/model.ts";
 import type { DelayChange } from "../../../worker/learner/store/delay-store.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { added, type ModelCounts } from "../../../worker/rpc/model-counts.ts";

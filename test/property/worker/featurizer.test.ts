@@ -2,7 +2,7 @@ import { ENCODER_VERSION } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { toDyadic } from "../../../publication/featurizer.ts";
-import { featurizer, type ModelConfig } from "../../../worker/domain/model.ts";
+import { featurizer, type ModelConfig } from "../../../worker/domain/model/model.ts";
 import { matrixOf } from "../../support/matrix.ts";
 
 // Feature vectors are the same in a list and one by one, to the bit.

@@ -1,6 +1,6 @@
 import { DelayEstimate } from "afterclick";
 import { expect } from "vitest";
-import { type Windows, windowOf } from "../../../worker/domain/goals.ts";
+import { type Windows, windowOf } from "../../../worker/domain/model/goals.ts";
 import type { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import type { DelayCounts } from "../../../worker/rpc/model-counts.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { configureModel } from "../../../worker/domain/model.ts";
-import { uuidAt } from "../../../worker/domain/uuid.ts";
+import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
+import { configureModel } from "../../../worker/domain/model/model.ts";
 import { LiveModel } from "../../../worker/learner/live-model.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";

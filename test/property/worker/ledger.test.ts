@@ -1,8 +1,8 @@
 import { delayLinTs, type Policy, Recommender } from "afterclick";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { configureModel, type ModelConfig } from "../../../worker/domain/model.ts";
-import { uuidAt } from "../../../worker/domain/uuid.ts";
+import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
+import { configureModel, type ModelConfig } from "../../../worker/domain/model/model.ts";
 import { isMissing } from "../../../worker/learner/ledger.ts";
 import { LiveModel } from "../../../worker/learner/live-model.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";

@@ -1,10 +1,10 @@
 import type { Points } from "afterclick";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Catalogue } from "../../../worker/domain/catalogue.ts";
-import { configureModel, featurizer, startModel } from "../../../worker/domain/model.ts";
-import { type Restrictions, restricted } from "../../../worker/domain/offer.ts";
-import type { Served } from "../../../worker/domain/served.ts";
+import { Catalogue } from "../../../worker/domain/catalogue/catalogue.ts";
+import { type Restrictions, restricted } from "../../../worker/domain/catalogue/offer.ts";
+import type { Served } from "../../../worker/domain/catalogue/served.ts";
+import { configureModel, featurizer, startModel } from "../../../worker/domain/model/model.ts";
 import type { Action, Condition } from "../../../worker/protocol/schema.ts";
 import { matrixOf } from "../../support/matrix.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { configureModel, isSame, reconfigureModel } from "../../../worker/domain/model.ts";
+import { configureModel, isSame, reconfigureModel } from "../../../worker/domain/model/model.ts";
 import type { ModelBody } from "../../../worker/protocol/schema.ts";
 import { settings } from "../../support/scenario.ts";
 

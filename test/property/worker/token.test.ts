@@ -1,8 +1,8 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hash32, type Impression, TokenSigner } from "../../../worker/domain/token.ts";
-import { firstIdAt, shownAtOf, uuidAt } from "../../../worker/domain/uuid.ts";
+import { hash32, type Impression, TokenSigner } from "../../../worker/domain/ids/token.ts";
+import { firstIdAt, shownAtOf, uuidAt } from "../../../worker/domain/ids/uuid.ts";
 
 // Compares impression ids with a second implementation, on Node's buffers and cryptography: version, key id, UUID, end of the window,
 // hash of the action, probability, version of the model, its generation, sampling, the shard if it is not the first, the model's name; then 128 bits of an HMAC-SHA256. Numbers are big-endian.

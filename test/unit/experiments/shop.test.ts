@@ -12,8 +12,8 @@ import { DAY_MS, HOUR_MS, type Shop, type Visit } from "../../../experiments/sho
 import { isWrong, statementsOf } from "../../../experiments/shop/statement.ts";
 import { atOnce, geometricMs } from "../../../experiments/shop/timing.ts";
 import { featurizer, vectorAt } from "../../../publication/featurizer.ts";
-import { withVocabulary } from "../../../worker/domain/encoding.ts";
-import { configureModel } from "../../../worker/domain/model.ts";
+import { withVocabulary } from "../../../worker/domain/model/encoding.ts";
+import { configureModel } from "../../../worker/domain/model/model.ts";
 import { matrixOf } from "../../support/matrix.ts";
 
 const prompt = { laws: [atOnce], windowMs: HOUR_MS };

@@ -4,8 +4,8 @@ import { contextOf, type Profile, profiles, shopActions, shopModel } from "../..
 import { drawDelay, drawVisitor } from "../../../pages/shop/crowd.ts";
 import { featurizer, vectorAt } from "../../../publication/featurizer.ts";
 import { stream } from "../../../simulation/stream.ts";
-import { withVocabulary } from "../../../worker/domain/encoding.ts";
-import { configureModel } from "../../../worker/domain/model.ts";
+import { withVocabulary } from "../../../worker/domain/model/encoding.ts";
+import { configureModel } from "../../../worker/domain/model/model.ts";
 import type { ModelBody } from "../../../worker/protocol/schema.ts";
 
 // The demonstration shop's promise, over many seeds: its bands hold the truth, and its estimates come nearer.

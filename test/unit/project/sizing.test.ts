@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { costOf, shops, tableOf } from "../../../trials/sizing/cost.ts";
-import { bucketMs } from "../../../worker/domain/bucket.ts";
-import { checkSize, mostCapacity } from "../../../worker/domain/capacity.ts";
-import { configureModel } from "../../../worker/domain/model.ts";
+import { bucketMs } from "../../../worker/domain/impression/bucket.ts";
+import { checkSize, mostCapacity } from "../../../worker/domain/model/capacity.ts";
+import { configureModel } from "../../../worker/domain/model/model.ts";
 
 // docs/sizing.md against the code and against its own formulas.
 

@@ -8,8 +8,8 @@ import { SourceError } from "../../../cli/evaluate/source.ts";
 import { LogMismatch } from "../../../cli/verify/event-line.ts";
 import { verify } from "../../../cli/verify/verification.ts";
 import { changedLog } from "../../../trials/attack/hostile-log.ts";
-import { liftOf } from "../../../worker/domain/lift.ts";
-import { receipted } from "../../../worker/domain/receipt.ts";
+import { liftOf } from "../../../worker/domain/figures/lift.ts";
+import { receipted } from "../../../worker/domain/ids/receipt.ts";
 import { stream } from "../../support/scenario.ts";
 
 // Logs that another program has changed. Each command refuses them by name, or its figures are numbers.

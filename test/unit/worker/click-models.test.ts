@@ -1,8 +1,8 @@
 import { isTooFew } from "afterclick";
 import { expect, it } from "vitest";
 import { type Stream, shuffled, stream } from "../../../simulation/stream.ts";
-import { type ClickModelName, type ClickModels, compareClickModels, type RandomList } from "../../../worker/domain/click-models.ts";
-import { isRandomList } from "../../../worker/domain/random-list.ts";
+import { isRandomList } from "../../../worker/domain/catalogue/random-list.ts";
+import { type ClickModelName, type ClickModels, compareClickModels, type RandomList } from "../../../worker/domain/figures/click-models.ts";
 import { type PlacedRow, randomLists } from "../../../worker/learner/list-log.ts";
 import type { Assignment } from "../../../worker/protocol/answers.ts";
 

@@ -2,7 +2,7 @@ import { merge, policies, type Recommender, vocabularyOf } from "afterclick";
 import { expect, it } from "vitest";
 import { namedAction } from "../../../publication/featurizer.ts";
 import { shuffled } from "../../../simulation/stream.ts";
-import { configureModel, featurizer, type ModelConfig, startModel } from "../../../worker/domain/model.ts";
+import { configureModel, featurizer, type ModelConfig, startModel } from "../../../worker/domain/model/model.ts";
 import { stream } from "../../support/scenario.ts";
 
 // Parts of a log, each learnt by a default model of its own, are one model once merged.

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { beforeAll, describe, expect, it } from "vitest";
-import { configureModel, featurizer, type ModelConfig, startModel } from "../../../worker/domain/model.ts";
-import { publicationParts, restorePolicies } from "../../../worker/domain/policies.ts";
-import { encodePublication } from "../../../worker/domain/publication.ts";
+import { configureModel, featurizer, type ModelConfig, startModel } from "../../../worker/domain/model/model.ts";
+import { publicationParts, restorePolicies } from "../../../worker/domain/model/policies.ts";
+import { encodePublication } from "../../../worker/domain/model/publication.ts";
 import { actions, contextOf, IMPRESSIONS, learntDefaultModel, MINUTE_MS, START } from "../../support/learnt-default-model.ts";
 
 // Sizes of the worker's default model: the budget, and what docs/sizing.md states.

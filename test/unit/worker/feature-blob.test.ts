@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fromBlob, toBlob } from "../../../worker/domain/feature-blob.ts";
+import { fromBlob, toBlob } from "../../../worker/domain/impression/feature-blob.ts";
 
 describe("a blob of features", () => {
   it("is read as the same numbers, to the bit", () => {

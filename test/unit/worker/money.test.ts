@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { allotted, inMajor, refundedBy } from "../../../worker/domain/money.ts";
+import { allotted, inMajor, refundedBy } from "../../../worker/domain/conversion/money.ts";
 
 it.each([
   ["EUR", 1999, 19.99],

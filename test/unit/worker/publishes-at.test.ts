@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { withDefaults } from "../../../worker/domain/model.ts";
-import { publishesAt } from "../../../worker/domain/publication.ts";
+import { withDefaults } from "../../../worker/domain/model/model.ts";
+import { publishesAt } from "../../../worker/domain/model/publication.ts";
 
 const DAY_S = 86_400;
 /** Limit of writes to KV on the free plan, per day. */

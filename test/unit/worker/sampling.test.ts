@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { exponentAt, isKept, NONE, sampled } from "../../../worker/domain/sampling.ts";
+import { exponentAt, isKept, NONE, sampled } from "../../../worker/domain/impression/sampling.ts";
 import { stream } from "../../support/scenario.ts";
 
 const random = stream(41);

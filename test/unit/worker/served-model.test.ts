@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { toDyadic } from "../../../publication/featurizer.ts";
-import { configureModel, featurizer, learnsAlike, type ModelConfig, reconfigureModel } from "../../../worker/domain/model.ts";
-import { relearntModel } from "../../../worker/domain/relearnt-model.ts";
+import { configureModel, featurizer, learnsAlike, type ModelConfig, reconfigureModel } from "../../../worker/domain/model/model.ts";
+import { relearntModel } from "../../../worker/domain/model/relearnt-model.ts";
 import type { Action, ModelBody } from "../../../worker/protocol/schema.ts";
 import { matrixOf } from "../../support/matrix.ts";
 

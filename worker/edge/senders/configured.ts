@@ -1,6 +1,6 @@
 import * as v from "valibot";
-import { valueAt } from "../../domain/json-path.ts";
-import { keyValuesOf, remembered } from "../../domain/secret.ts";
+import { valueAt } from "../../domain/conversion/json-path.ts";
+import { keyValuesOf, remembered } from "../../domain/ids/secret.ts";
 import { located, Problem, unauthorised } from "../../protocol/problem.ts";
 import { hookQuery, jsonPath } from "../../protocol/schema.ts";
 import { got } from "../../protocol/sentence.ts";

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { remembered } from "../../domain/secret.ts";
+import { remembered } from "../../domain/ids/secret.ts";
 import { LAST_MS, timestamp } from "../../protocol/schema.ts";
 import { got } from "../../protocol/sentence.ts";
 

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { type Attribution, dividedRefund, type Order, type Refund } from "../../domain/order.ts";
+import { type Attribution, dividedRefund, type Order, type Refund } from "../../domain/conversion/order.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { HookQuery } from "../../protocol/schema.ts";
 import { parsed } from "../../protocol/validation.ts";

@@ -1,5 +1,5 @@
 import { decodeBase64 } from "hono/utils/encode";
-import { remembered } from "../../domain/secret.ts";
+import { remembered } from "../../domain/ids/secret.ts";
 
 export type Digest = "sha1" | "sha256" | "sha512";
 export type Encoding = "hex" | "base64";

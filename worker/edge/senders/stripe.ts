@@ -1,6 +1,6 @@
 import * as v from "valibot";
-import { inMajor, refundedBy } from "../../domain/money.ts";
-import type { Attribution } from "../../domain/order.ts";
+import { inMajor, refundedBy } from "../../domain/conversion/money.ts";
+import type { Attribution } from "../../domain/conversion/order.ts";
 import { Problem, unauthorised } from "../../protocol/problem.ts";
 import { type Attribute, currency, fieldsOf, id, type Reading, type Sale, type Sender } from "./sender.ts";
 import { bytesOf, isSigned, joined } from "./signature.ts";

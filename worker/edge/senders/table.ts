@@ -1,4 +1,4 @@
-import { keyValuesOf } from "../../domain/secret.ts";
+import { keyValuesOf } from "../../domain/ids/secret.ts";
 import type { Environment } from "../../environment.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { configured } from "./configured.ts";

@@ -1,8 +1,8 @@
-import { bucketAt } from "../../domain/bucket.ts";
-import type { Windows } from "../../domain/goals.ts";
-import { UNASSIGNED } from "../../domain/holdout-share.ts";
-import type { ArmCounts, ReachedCounts } from "../../domain/lift.ts";
-import { comparedSteps, STEPS, stepAt, widthsOf } from "../../domain/shown-step.ts";
+import { UNASSIGNED } from "../../domain/figures/holdout-share.ts";
+import type { ArmCounts, ReachedCounts } from "../../domain/figures/lift.ts";
+import { bucketAt } from "../../domain/impression/bucket.ts";
+import { comparedSteps, STEPS, stepAt, widthsOf } from "../../domain/impression/shown-step.ts";
+import type { Windows } from "../../domain/model/goals.ts";
 import type { Assignment } from "../../protocol/answers.ts";
 import { summed } from "../../rpc/model-counts.ts";
 import type { Database } from "./database.ts";

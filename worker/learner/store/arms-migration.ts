@@ -1,7 +1,7 @@
-import { Block } from "../../domain/block.ts";
-import { UNASSIGNED } from "../../domain/holdout-share.ts";
-import { type ModelConfig, withDefaults } from "../../domain/model.ts";
-import { shardOf } from "../../domain/shard.ts";
+import { UNASSIGNED } from "../../domain/figures/holdout-share.ts";
+import { shardOf } from "../../domain/ids/shard.ts";
+import { Block } from "../../domain/impression/block.ts";
+import { type ModelConfig, withDefaults } from "../../domain/model/model.ts";
 import { ArmStore, type ListKey } from "./arm-store.ts";
 import { HoldoutStore } from "./holdout-store.ts";
 import { countedRow, listOf, listState } from "./list-counts.ts";

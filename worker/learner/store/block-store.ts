@@ -1,7 +1,7 @@
-import { Block, type BlockRow, encodeBlock, MOST_ROWS } from "../../domain/block.ts";
-import { bucketAt } from "../../domain/bucket.ts";
-import type { Marks } from "../../domain/impression.ts";
-import { shownAtOf } from "../../domain/uuid.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { Block, type BlockRow, encodeBlock, MOST_ROWS } from "../../domain/impression/block.ts";
+import { bucketAt } from "../../domain/impression/bucket.ts";
+import type { Marks } from "../../domain/impression/impression.ts";
 import type { Database } from "./database.ts";
 
 /**

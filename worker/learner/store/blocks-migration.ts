@@ -1,10 +1,10 @@
-import { type BlockRow, encodeBlock, MOST_ROWS } from "../../domain/block.ts";
-import { bucketAt, bucketMs } from "../../domain/bucket.ts";
-import { fromBlob } from "../../domain/feature-blob.ts";
-import type { Windows } from "../../domain/goals.ts";
-import type { Marks } from "../../domain/impression.ts";
-import { stepAt, widthsOf } from "../../domain/shown-step.ts";
-import { shownAtOf } from "../../domain/uuid.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { type BlockRow, encodeBlock, MOST_ROWS } from "../../domain/impression/block.ts";
+import { bucketAt, bucketMs } from "../../domain/impression/bucket.ts";
+import { fromBlob } from "../../domain/impression/feature-blob.ts";
+import type { Marks } from "../../domain/impression/impression.ts";
+import { stepAt, widthsOf } from "../../domain/impression/shown-step.ts";
+import type { Windows } from "../../domain/model/goals.ts";
 import { slotsOf, spanOf } from "./block-store.ts";
 
 // Databases of schema 8 and earlier have a row per impression. This migration puts them into blocks, with the same numbers.

@@ -1,5 +1,5 @@
-import { Block, type BlockRow, encodeBlock } from "../../domain/block.ts";
-import { firstIdAt, shownAtOf } from "../../domain/uuid.ts";
+import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
+import { Block, type BlockRow, encodeBlock } from "../../domain/impression/block.ts";
 import type { Database } from "./database.ts";
 
 /** An impression that is not shown yet. */

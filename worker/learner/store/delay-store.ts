@@ -1,7 +1,7 @@
-import { gridOf, grownAt, type Interval } from "../../domain/delay-grid.ts";
-import type { Windows } from "../../domain/goals.ts";
-import type { Delays } from "../../domain/reward.ts";
-import { shownAtOf } from "../../domain/uuid.ts";
+import type { Delays } from "../../domain/conversion/reward.ts";
+import { gridOf, grownAt, type Interval } from "../../domain/figures/delay-grid.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import type { Windows } from "../../domain/model/goals.ts";
 import type { DelayCounts } from "../../rpc/model-counts.ts";
 import type { Database } from "./database.ts";
 

@@ -1,7 +1,7 @@
-import { bucketAt } from "../../domain/bucket.ts";
-import type { Windows } from "../../domain/goals.ts";
-import { counting, resolved } from "../../domain/reward.ts";
-import { shownAtOf } from "../../domain/uuid.ts";
+import { counting, resolved } from "../../domain/conversion/reward.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { bucketAt } from "../../domain/impression/bucket.ts";
+import type { Windows } from "../../domain/model/goals.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
 import type { DelayStore } from "./delay-store.ts";

@@ -1,10 +1,10 @@
-import { earliest } from "../../domain/bucket.ts";
-import { Catalogue, type CatalogueChange, changeBetween, changedBy, MOST_CHARACTERS, partsOf } from "../../domain/catalogue.ts";
-import { type ModelConfig, withDefaults } from "../../domain/model.ts";
-import type { StoredSnapshot } from "../../domain/publication.ts";
-import { counting, resolved } from "../../domain/reward.ts";
-import { shardOf } from "../../domain/shard.ts";
-import { firstIdAt, shownAtOf } from "../../domain/uuid.ts";
+import { Catalogue, type CatalogueChange, changeBetween, changedBy, MOST_CHARACTERS, partsOf } from "../../domain/catalogue/catalogue.ts";
+import { counting, resolved } from "../../domain/conversion/reward.ts";
+import { shardOf } from "../../domain/ids/shard.ts";
+import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
+import { earliest } from "../../domain/impression/bucket.ts";
+import { type ModelConfig, withDefaults } from "../../domain/model/model.ts";
+import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import type { Action } from "../../protocol/schema.ts";
 import { COUNTERS, type CounterName, GOAL_FIGURES, type GoalFigures, LEARNT } from "../../rpc/counters.ts";
 import type { Allowance } from "../../rpc/message.ts";

@@ -1,9 +1,9 @@
-import type { Block } from "../../domain/block.ts";
-import type { Windows } from "../../domain/goals.ts";
-import { UNASSIGNED } from "../../domain/holdout-share.ts";
-import type { ImpressionRow, StoredImpression } from "../../domain/impression.ts";
-import type { Delays } from "../../domain/reward.ts";
-import { shownAtOf } from "../../domain/uuid.ts";
+import type { Delays } from "../../domain/conversion/reward.ts";
+import { UNASSIGNED } from "../../domain/figures/holdout-share.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import type { Block } from "../../domain/impression/block.ts";
+import type { ImpressionRow, StoredImpression } from "../../domain/impression/impression.ts";
+import type { Windows } from "../../domain/model/goals.ts";
 import type { ArmStore, ListKey, ListState } from "./arm-store.ts";
 import type { BlockStore } from "./block-store.ts";
 import type { Database } from "./database.ts";

@@ -1,6 +1,6 @@
-import type { StoredConversion } from "../../domain/conversion.ts";
-import type { ModelConfig } from "../../domain/model.ts";
-import type { ResolvedReward } from "../../domain/reward.ts";
+import type { StoredConversion } from "../../domain/conversion/conversion.ts";
+import type { ResolvedReward } from "../../domain/conversion/reward.ts";
+import type { ModelConfig } from "../../domain/model/model.ts";
 import { BlockStore } from "./block-store.ts";
 import type { Database } from "./database.ts";
 import { type Outcome, outcomeColumns, outcomeOf, stateOf } from "./impression-store.ts";

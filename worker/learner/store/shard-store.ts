@@ -1,5 +1,5 @@
-import type { StoredSnapshot } from "../../domain/publication.ts";
-import type { MergedMark } from "../../domain/shard.ts";
+import type { MergedMark } from "../../domain/ids/shard.ts";
+import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import type { Allowance } from "../../rpc/message.ts";
 import type { Database } from "./database.ts";
 import { readParts, SnapshotStore, writeParts } from "./snapshot-store.ts";

@@ -1,4 +1,4 @@
-import type { StoredSnapshot } from "../../domain/publication.ts";
+import type { StoredSnapshot } from "../../domain/model/publication.ts";
 
 /** A Durable Object's row holds 2 MB at most. */
 const CHUNK_BYTES = 1_500_000;

@@ -1,7 +1,7 @@
-import { bucketAt, bucketMs } from "../../domain/bucket.ts";
-import type { Windows } from "../../domain/goals.ts";
-import { STEPS, stepAt, widthsOf } from "../../domain/shown-step.ts";
-import { shownAtOf } from "../../domain/uuid.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { bucketAt, bucketMs } from "../../domain/impression/bucket.ts";
+import { STEPS, stepAt, widthsOf } from "../../domain/impression/shown-step.ts";
+import type { Windows } from "../../domain/model/goals.ts";
 import type { BucketSums, StepCounts } from "../../rpc/model-counts.ts";
 import type { Database } from "./database.ts";
 

@@ -1,0 +1,43 @@
+// Paper: none. Separate impressions for mean and variance from GP-BUCB (Desautels, Krause, Burdick, JMLR 2014); additive kernel from
+//   Krause and Ong (NIPS 2011); hyper-parameters by their posterior density; forgetting from Bogunovic, Scarlett and Cevher
+//   (AISTATS 2016); conversions by Laplace's approximation (Rasmussen and Williams 2006, algorithm 3.1).
+// Assumes: expected reward from a Gaussian process over context and action, for conversions the logistic of one; feedback comes
+//   after a random delay, or never.
+// Model: two Gaussian processes of bounded size, the mean from the known outcomes, the variance from all impressions. Kernel and
+//   noise are fitted whenever the known outcomes have doubled. For conversions, the mean comes from the share of each impression
+//   that has matured, by the estimated distribution of delays.
+// Expired means: a reward of 0, known from then on. Without a window nothing expires.
+// Cost: with n points kept O(k n^2 + k^3) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion,
+//   on average.
+
+import { BernoulliPosterior } from "../../model/gaussian-process/bernoulli-posterior.ts";
+import { type DelayAwareSettings, parseDelayAware } from "../../model/gaussian-process/delay-aware-settings.ts";
+import { DelayAwarePosterior } from "../../model/pending/delay-aware-posterior.ts";
+import { thompson } from "../../model/posterior.ts";
+import { definePolicy, type PolicyFactory } from "../rule.ts";
+
+/** Options of `delayGpTs`. */
+export type DelayGpTsOptions = DelayAwareSettings;
+
+/** Thompson sampling from a posterior whose variance counts pending impressions. */
+export const delayGpTs: PolicyFactory<DelayGpTsOptions> = /* @__PURE__ */ definePolicy({
+  id: "delay-gp-ts",
+  stateVersion: 3,
+
+  parse: (options: DelayGpTsOptions) => parseDelayAware(options, 1),
+
+  start({ core, window }, settings) {
+    const posterior = settings.rewards === "bernoulli" ? BernoulliPosterior : DelayAwarePosterior;
+    const state = new posterior(core, settings, window);
+
+    return {
+      dimension: settings.dimension,
+      domain: state.domain,
+      orderInvariant: false,
+      deterministic: false,
+      delayOffset: 1,
+      state,
+      score: (request) => thompson(state, request, settings.exploration),
+    };
+  },
+});

@@ -1,0 +1,45 @@
+// Paper: none. Regression on censored labels as in Vernade et al. (ICML 2020), corrected by the delays so far.
+// Assumes: linear expected reward, or linear log-odds of it; a conversion comes after a random delay or never.
+// Model: ridge regression in which an impression of age s counts F(s) in the mean and wholly in the variance (`MaturingRidge`).
+//   Laws of delays may differ by the first nonzero feature (`OwnLaws`). Each goal has a regression of its own (`GoalRidges`).
+//   In a place that visitors examine with probability e, an impression counts e times, and its rewards count wholly.
+// Expired means: a reward of 0.
+// Cost: O(d^3 + c d^2 + k d) to choose after a change, with c cohorts of age; O(d^2) per impression, O(d) per conversion.
+import { GoalRidges } from "../../model/goals/goal-ridges.ts";
+import { MaturingRidge } from "../../model/linear/maturing-ridge.ts";
+import { type MaturingRidgeSettings, parseMaturingRidge } from "../../model/linear/maturing-ridge-settings.ts";
+import { ridgeNumbers } from "../../model/linear/ridge.ts";
+import { known } from "../../model/ranking.ts";
+import { definePolicy, type PolicyFactory } from "../rule.ts";
+
+/** Options of `delayLinUcb`. */
+export type DelayLinUcbOptions = MaturingRidgeSettings;
+
+/** Upper confidence bound for late linear rewards. It learns how late they come, and how much actions differ. */
+export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ definePolicy({
+  id: "delay-lin-ucb",
+  stateVersion: 5,
+  publishes: true,
+
+  parse: parseMaturingRidge,
+  leastNumbers: ridgeNumbers,
+
+  start({ core, window, reward, goals }, { exploration, ...settings }) {
+    const options = { ...settings, reward };
+    const state = goals ? new GoalRidges(core, window, options, goals) : new MaturingRidge(core, window, options);
+    return {
+      dimension: settings.dimension,
+      orderInvariant: state.orderInvariant,
+      merges: state.orderInvariant || 'rewards: "linear", and forgetting: "changes" or null',
+      deterministic: true,
+      delayOffset: 0,
+      state,
+      means: (candidates) => state.means(candidates),
+      moments: (request, indices) => state.upper(request.rows(indices), exploration),
+      score({ points }) {
+        const moments = state.upper(points, exploration);
+        return { score: moments.mean.map((each, i) => each + moments.width[i]), moments: known(moments.mean, moments.width) };
+      },
+    };
+  },
+});

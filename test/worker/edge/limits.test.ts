@@ -1,0 +1,216 @@
+import { evictDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, it, vi } from "vitest";
+import { call, convert, createModel, describeModel, learnerOf, recommend, show, statusesOf, storedOf } from "../support/client.ts";
+import { closing, DAY_MS, forgetting, ring, useClock } from "../support/clock.ts";
+import { logOf } from "../support/fold.ts";
+
+useClock();
+
+const ask = (model: string, body: object = {}, key?: string) => call("POST", `/v1/models/${model}/recommendations`, body, { key });
+const incidentsOf = async (model: string) => (await describeModel(model)).incidents;
+
+it("takes no more open impressions than it may, and has room again when books are closed", async () => {
+  const model = await createModel({ limits: { open: 3 } });
+  const shown = { action: "mug", shownAt: Date.now(), id: "shop-1" };
+  const register = async (id: string) => (await call("POST", `/v1/models/${model}/impressions`, [{ ...shown, id }])).body.impressions;
+  await recommend(model, { limit: 2 });
+  await show(model, shown);
+  const [leftOut, other] = await recommend(model, { limit: 2 });
+  expect(await register("shop-2")).toMatchObject([{ status: "unsampled" }]);
+  // Known events need no room.
+  expect(await register("shop-1")).toMatchObject([{ status: "duplicate" }]);
+  const line = { type: "impression", id: "shop-3", action: "mug", shownAt: Date.now() };
+  const full = { status: 429, body: { title: "Too many requests", detail: expect.stringContaining("3 open impressions") } };
+  expect(await call("POST", `/v1/models/${model}/events`, JSON.stringify(line))).toMatchObject(full);
+  await evictDurableObject(learnerOf(model));
+  await recommend(model);
+  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 3 }, incidents: { unsampled: 4, refused: 0 } });
+  const conversions = [leftOut, other].map((impressionId) => ({ impressionId, reward: 1 }));
+  expect(statusesOf(await convert(conversions))).toEqual(["unsampled", "unsampled"]);
+  expect((await describeModel(model)).counts).toMatchObject({ orphan: 0, late: 0, applied: 0 });
+  await ring(model, closing(Date.now()));
+  await recommend(model, { limit: 3 });
+  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 6 }, incidents: { unsampled: 4 } });
+});
+
+it("takes a longer body only for a log and a catalogue, even of a model called events", async () => {
+  const half = `"${"x".repeat(600_000)}"`;
+  const long = `${half}\n${half}`;
+  expect((await call("PUT", "/v1/models/events", long)).status).toBe(413);
+  expect((await call("PUT", "/v1/models/actions", long)).status).toBe(413);
+  expect((await call("PUT", "/v1/models/shop/actions", long)).status).toBe(400);
+  expect((await call("PATCH", "/v1/models/shop/actions", long.repeat(4))).status).toBe(413);
+  expect((await call("POST", "/v1/models/events/events", long)).status).not.toBe(413);
+});
+
+it("has all its room again after each reset", async () => {
+  const model = await createModel({ limits: { open: 3 } });
+  for (let time = 0; time < 3; time++) {
+    await recommend(model, { limit: 3 });
+    await recommend(model);
+    expect(await describeModel(model)).toMatchObject({ counts: { impressions: 3 }, incidents: { unsampled: 1 } });
+    expect((await call("POST", `/v1/models/${model}/reset`, {})).status).toBe(200);
+  }
+});
+
+it("goes on showing at the edge, and learns again when there is room", async () => {
+  const model = await createModel({ serving: "edge", limits: { open: 2 } });
+  await recommend(model, { limit: 2 });
+  const [impressionId] = await recommend(model, { limit: 3 });
+  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 2 }, incidents: { unsampled: 3, refused: 0, dropped: 0 } });
+  expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["unsampled"]);
+  await ring(model, closing(Date.now()));
+  // The isolate learns of the room when it reports what it has left out.
+  await recommend(model);
+  await recommend(model);
+  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 3 }, incidents: { unsampled: 4 } });
+});
+
+it("refuses and counts what isolates show beyond the limit before they know of it", async () => {
+  const model = await createModel({ serving: "edge", limits: { open: 2 } });
+  const [impressionId] = await recommend(model, { limit: 3 });
+  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 2 }, incidents: { refused: 1 } });
+  expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
+});
+
+it("takes no more bytes than it may, and has room again when they are forgotten", async () => {
+  const model = await createModel({ encoder: { dimension: 64 }, limits: { bytes: 1_000_000 }, retention: { ms: DAY_MS } });
+  const context = { text: Array.from({ length: 64 }, (_, n) => `${n}`.padEnd(250)) };
+  const bytes = async () => (await describeModel(model)).bytes;
+  const learnt = async () => {
+    const { impressions } = (await describeModel(model)).counts;
+    await recommend(model, { context });
+    return (await describeModel(model)).counts.impressions > impressions;
+  };
+  let shown = 0;
+  for (; (await bytes()) < 700_000; shown++) expect(await learnt()).toBe(true);
+  expect(shown).toBeGreaterThan(20);
+  // A log fills the rest, because no sample leaves its impressions out.
+  const features = new Array(64).fill(1 / 8);
+  const line = () => JSON.stringify({ type: "impression", id: crypto.randomUUID(), action: "mug", shownAt: Date.now(), features });
+  const fill = async () => call("POST", `/v1/models/${model}/events`, Array.from({ length: 20 }, line).join("\n"));
+  while ((await bytes()) < 1_000_000) expect((await fill()).status).toBe(200);
+  expect(await learnt()).toBe(false);
+  const registered = await call("POST", `/v1/models/${model}/impressions`, [{ action: "mug", shownAt: Date.now() }]);
+  expect(registered.body.impressions).toMatchObject([{ status: "unsampled" }]);
+  const shownAt = Date.now();
+  await ring(model, closing(shownAt));
+  expect(await learnt()).toBe(false);
+  await ring(model, forgetting(shownAt, DAY_MS));
+  expect(await learnt()).toBe(true);
+});
+
+it("stores at most 4 kB of a page's request, and 600 bytes for each item", async () => {
+  // Snapshots of more features would outweigh the requests.
+  const model = await createModel({ encoder: { dimension: 64, interactions: "all" } });
+  const catalogue = Array.from({ length: 40 }, (_, i) => ({ id: `product-${i}`, features: { brand: `brand ${i % 7}`, size: `${i}` } }));
+  await call("PUT", `/v1/models/${model}/actions`, catalogue);
+  const context = Object.fromEntries(Array.from({ length: 15 }, (_, i) => [`feature-${i}`, "x".repeat(240)]));
+  const { bytes } = await describeModel(model);
+  const requests = 50;
+  for (let n = 0; n < requests; n++) {
+    const keys = ["visitor", "session", "cart", "order"].map((name) => `${name} ${n}`);
+    const asked = await ask(model, { limit: 20, context, keys }, env.AFTERCLICK_PUBLISHABLE_KEY);
+    expect(asked.body.actions).toHaveLength(20);
+  }
+  const stored = ((await describeModel(model)).bytes - bytes) / requests;
+  expect(stored).toBeGreaterThan(4000);
+  expect(stored).toBeLessThan(4096 + 20 * 600);
+});
+
+describe("near a limit", () => {
+  it.each(["learner", "edge"])("the %s keeps a sample, whose share halves with the room that is left", async (serving) => {
+    const model = await createModel({ serving, limits: { open: 64 } });
+    const shares: number[] = [];
+    for (let n = 0; n < 48; n++) await recommend(model);
+    expect(await describeModel(model)).toMatchObject({ counts: { impressions: 48 }, incidents: { unsampled: 0 } });
+    for (let n = 0; n < 60; n++) await recommend(model);
+    const lines = (await logOf(model)).filter(({ type }) => type === "impression");
+    for (const { sampling = 0 } of lines) shares.push(sampling as number);
+    expect(shares.slice(0, 48)).toEqual(new Array(48).fill(0));
+    expect(shares.toSorted((a, b) => a - b)).toEqual(shares);
+    expect(shares.at(-1)).toBeGreaterThanOrEqual(1);
+    const { counts, incidents } = await describeModel(model);
+    expect(counts.impressions).toBeLessThanOrEqual(64);
+    expect(counts.impressions + incidents.unsampled).toBe(108);
+    expect(incidents.refused).toBe(0);
+  });
+
+  it("a conversion with a join key that meets nothing is not called an orphan, and waits all the same", async () => {
+    const model = await createModel({ limits: { open: 1 } });
+    await recommend(model);
+    const buy = (key: string) => convert({ model, key, reward: 1 });
+    expect(statusesOf(await buy("order-1"))).toEqual(["orphan"]);
+    await recommend(model, { keys: ["order-2"] });
+    const { body } = await buy("order-2");
+    expect(body.conversions).toMatchObject([{ status: "unsampled", detail: expect.stringContaining("near its limits") }]);
+    expect((await describeModel(model)).counts.orphan).toBe(2);
+  });
+});
+
+describe("impressions of pages", () => {
+  const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
+
+  it.each(["learner", "edge"])("are at most the model's pageShare of what the %s learns from", async (serving) => {
+    const model = await createModel({ serving, pageShare: 0.5 });
+    await ask(model, {}, key);
+    for (let n = 0; n < 4; n++) await recommend(model);
+    for (let n = 0; n < 8; n++) await ask(model, {}, key);
+    const { counts, incidents } = await describeModel(model);
+    // An isolate knows what was in force when it last reported.
+    expect(counts.fromPages).toBe(4);
+    expect(counts.impressions).toBe(8);
+    expect(incidents.unsampled + incidents.refused).toBe(5);
+  });
+
+  it.each(["learner", "edge"])("are left out altogether with a share of 0, and so are their conversions: %s", async (serving) => {
+    const model = await createModel({ serving, pageShare: 0, local: true });
+    const asked = await ask(model, {}, key);
+    const item = { action: "mug", shownAt: Date.now(), id: "page-1" };
+    const registered = await call("POST", `/v1/models/${model}/impressions`, [item], { key });
+    expect(registered.body.impressions).toMatchObject([{ status: "unsampled" }]);
+    const ids = [asked.body.actions[0].impressionId, registered.body.impressions[0].impressionId];
+    expect(statusesOf(await convert(ids.map((impressionId) => ({ impressionId, reward: 1 }))))).toEqual(["unsampled", "unsampled"]);
+    await recommend(model);
+    expect((await describeModel(model)).counts).toMatchObject({ impressions: 1, fromPages: 0, orphan: 0 });
+  });
+});
+
+describe("deferred impressions", () => {
+  const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
+  const activate = async (id: string) => (await call("POST", `/v1/impressions/${id}/activate`)).status;
+
+  it("have a limit of their own, up to half of which pages may fill, and leave the open ones their room", async () => {
+    const model = await createModel({ limits: { open: 2, deferred: 4 } });
+    expect((await ask(model, { limit: 2, defer: true }, key)).status).toBe(201);
+    const full = { status: 429, body: { detail: expect.stringContaining("as many deferred impressions as it may: 4") } };
+    expect(await ask(model, { defer: true }, key)).toMatchObject(full);
+    expect((await ask(model, { limit: 2, defer: true })).status).toBe(201);
+    expect(await ask(model, { defer: true })).toMatchObject(full);
+    await recommend(model, { limit: 2 });
+    expect(await describeModel(model)).toMatchObject({ counts: { impressions: 2 }, incidents: { unsampled: 0 } });
+  });
+
+  it("are refused and counted at the edge", async () => {
+    const model = await createModel({ serving: "edge", limits: { deferred: 3 } });
+    const [first] = await recommend(model, { limit: 3, defer: true });
+    const [beyond] = await recommend(model, { defer: true });
+    expect(await incidentsOf(model)).toMatchObject({ refused: 1 });
+    // The refused one might still be registered, so its activation waits. It never counts.
+    expect([await activate(first), await activate(beyond)]).toEqual([200, 200]);
+    expect((await describeModel(model)).counts).toMatchObject({ impressions: 1 });
+  });
+
+  it("expire, and make room for others", async () => {
+    const model = await createModel({ limits: { deferred: 2 }, deferral: { ms: 60_000 } });
+    const [early] = await recommend(model, { limit: 2, defer: true, context: { country: "PT" }, keys: ["visitor-1"] });
+    vi.setSystemTime(Date.now() + 60_001);
+    expect((await ask(model, { defer: true })).status).toBe(201);
+    expect(await activate(early)).toBe(404);
+    const [waiting] = await recommend(await createModel({ deferral: { ms: 60_000 } }), { defer: true });
+    vi.setSystemTime(Date.now() + 60_001);
+    expect(await activate(waiting)).toBe(404);
+    expect(await storedOf(model)).not.toMatch(/PT/);
+  });
+});

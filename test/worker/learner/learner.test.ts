@@ -1,0 +1,206 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { policies, Recommender } from "afterclick";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { ConversionEvent } from "../../../worker/domain/conversion/event.ts";
+import { NO_KEYS } from "../../../worker/domain/ids/join-key.ts";
+import { shownAtOf, uuidAt } from "../../../worker/domain/ids/uuid.ts";
+import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
+import type { Answer, Shown } from "../../../worker/rpc/message.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend } from "../support/client.ts";
+
+const shownAt = Date.now() - 10_000;
+const idOf = (n: number, time = shownAt): string => uuidAt(time, new Uint8Array([0, 0, 0, 0, 0, 0, 0, 0, n >> 8, n]));
+const shownAs = (id: string, action: string): Shown => ({
+  id,
+  name: null,
+  action: { id: action },
+  context: { country: "PT" },
+  keys: NO_KEYS,
+});
+const shown = Array.from({ length: 4 }, (_, n) => shownAs(idOf(n), ["tent", "mug", "lamp"][n % 3]));
+
+async function value<T>(answer: Promise<Answer<T>>): Promise<T> {
+  const settled = await answer;
+  if ("problem" in settled) throw new Error(settled.problem.detail);
+  return settled.value;
+}
+
+const event = (n: number, fields: Partial<ConversionEvent> = {}): ConversionEvent => {
+  return { impression: idOf(n), goal: "conversion", event: `msg_${n}`, reward: 0.5, at: shownAt + 1000, ...fields };
+};
+
+async function stateOf(model: string) {
+  const { digest, counts } = await describeModel(model);
+  return { digest, counts };
+}
+
+it.each(["otf-lin-ucb", "otf-lin-ts", "delay-lin-ts", "gp-ucb-sdf", "gp-ts-sdf"])(
+  "goes on after an eviction where %s stood",
+  async (policy) => {
+    const options = policy.startsWith("gp") ? { kernel: { name: "matern52" } } : {};
+    const [evicted, steady] = [await createModel({ policy, options, seed: 5 }), await createModel({ policy, options, seed: 5 })];
+    const run = async (model: string, evict: boolean) => {
+      const learner = learnerOf(model);
+      const estimates = [];
+      for (let n = 0; n < 6; n++) {
+        const time = shownAt + n;
+        await value(learner.register([shownAs(idOf(n, time), ["tent", "mug", "lamp"][n % 3])]));
+        if (evict) await evictDurableObject(learner);
+        await value(learner.ingest([event(n, { impression: idOf(n, time), reward: n / 8 })]));
+        if (evict) await evictDurableObject(learner);
+        estimates.push(await value(learner.estimates({ country: "PT" })));
+      }
+      return { estimates: estimates.map((each) => each.map(({ id, belief }) => ({ id, mean: belief?.mean }))), ...(await stateOf(model)) };
+    };
+    const expected = await run(steady, false);
+    expect(expected.counts).toMatchObject({ impressions: 6, converted: 6 });
+    expect(await run(evicted, true)).toEqual(expected);
+  },
+);
+
+it("keeps its digest through snapshots and evictions, and does not replay what a snapshot holds", async () => {
+  const model = await createModel({ encoder: { dimension: 512 } });
+  const learner = learnerOf(model);
+  for (let batch = 0; batch < 3; batch++) {
+    const items = Array.from({ length: 500 }, (_, i) => shownAs(idOf(batch * 500 + i), ["tent", "mug", "lamp"][i % 3]));
+    await value(learner.register(items));
+    await value(learner.ingest(items.slice(0, 100).map(({ id }, i) => event(i, { impression: id, event: `msg_${batch}_${i}` }))));
+  }
+  const before = await stateOf(model);
+  expect(before.counts).toMatchObject({ impressions: 1500, converted: 300 });
+  const { kept } = await describeModel(model);
+  expect((await call("GET", `/v1/models/${model}/snapshot`)).status).toBe(200);
+  const snapshot = await runInDurableObject(learner, (_, { storage }) => {
+    // Only events after the newest snapshot may be read. Without the older ones the state is the same.
+    const newest = storage.sql
+      .exec<{ seq: number; chunks: number }>("SELECT seq, count(*) AS chunks FROM snapshots GROUP BY seq ORDER BY seq DESC LIMIT 1")
+      .one();
+    storage.sql.exec("DELETE FROM conversions WHERE seq <= ?", newest.seq);
+    return newest;
+  });
+  expect(snapshot.seq).toBeGreaterThanOrEqual(1000);
+  // A rollback goes back to what was kept, not to a snapshot that only shortens a start.
+  expect(Math.max(...kept)).toBeLessThan(1000);
+  // Larger than the limit of a row.
+  expect(snapshot.chunks).toBeGreaterThan(1);
+  await evictDurableObject(learner);
+  expect(await stateOf(model)).toEqual(before);
+});
+
+it("comes to the same state whatever the order and repetition of conversions", async () => {
+  const events = [
+    event(0, { event: "a", reward: 0.25 }),
+    event(0, { event: "a", reward: 0.75 }),
+    event(0, { event: "b", reward: 0.5, at: shownAt + 2000 }),
+    event(0, { event: "b", reward: 1, goal: "review" }),
+    event(1, { event: "c", reward: 1 }),
+    event(2, { event: "d", reward: 1, at: shownAt + HOUR_MS + 1 }),
+    event(3, { event: "e", reward: 0 }),
+  ];
+  const run = async (deliveries: readonly ConversionEvent[]) => {
+    const model = await createModel();
+    await value(learnerOf(model).register(shown));
+    for (const each of deliveries) await value(learnerOf(model).ingest([each]));
+    const { digest, counts } = await stateOf(model);
+    return { digest, counts: { ...counts, duplicate: 0 } };
+  };
+  const expected = await run(events);
+  expect(expected.counts).toMatchObject({ applied: 5, conflict: 1, late: 1, converted: 3, pending: 1 });
+  const orders = fc.shuffledSubarray([...events, ...events], { minLength: events.length }).map((some) => [...some, ...events.toReversed()]);
+  await fc.assert(
+    fc.asyncProperty(orders, async (deliveries) => {
+      expect(await run(deliveries)).toEqual(expected);
+    }),
+    { numRuns: 15 },
+  );
+});
+
+it("decides as the SDK's own ledger does, over any sequence of deliveries", async () => {
+  const fields = {
+    impression: fc.nat({ max: 4 }).map((n) => idOf(n)),
+    goal: fc.constantFrom("conversion", "review"),
+    event: fc.constantFrom("a", "b", "c"),
+    reward: fc.constantFrom(0, 0.25, 1),
+    at: fc.constantFrom(shownAt, shownAt + 1, shownAt + HOUR_MS, shownAt + HOUR_MS + 1),
+  };
+  // Objects without a prototype cannot be sent.
+  const delivery = fc.record(fields, { noNullPrototype: true });
+  await fc.assert(
+    fc.asyncProperty(fc.array(delivery, { maxLength: 25 }), async (deliveries) => {
+      const model = await createModel();
+      const { policy, options, window, encoder } = await describeModel(model);
+      const descriptor = policies.find(({ id }) => id === policy) as unknown as (options: object) => never;
+      const sdk = await Recommender.create({ policy: descriptor(options), window });
+      await value(learnerOf(model).register(shown));
+      expect(encoder).toMatchObject({ dimension: 256 });
+      await runInDurableObject(learnerOf(model), (_, { storage }) => {
+        for (const { id, features } of new LearnerStore(storage).impressions.after(0)) {
+          sdk.register({ impressionId: id, features, now: shownAtOf(id) });
+        }
+      });
+      const seen = new Set<string>();
+      for (const each of deliveries) {
+        const [{ status }] = await value(learnerOf(model).ingest([each]));
+        const { impression: impressionId, goal, event: eventId, reward, at } = each;
+        const theirs = sdk.convert({ impressionId, goal, eventId, reward, at }).status;
+        // The learner remembers events that the SDK does not: late ones, and those whose impression may still arrive.
+        const text = JSON.stringify(each);
+        expect(status).toBe(seen.has(text) ? "duplicate" : theirs === "unknown" ? "orphan" : theirs);
+        seen.add(text);
+        expect((await describeModel(model)).digest).toBe(sdk.digest());
+      }
+    }),
+    { numRuns: 15 },
+  );
+});
+
+it("makes a decision again from its seed and first impression", async () => {
+  const model = await createModel({ seed: 11, draws: 0, options: { dimension: 2 } });
+  const actions = [0, 1, 2].map((i) => ({ id: `a${i}`, features: [i / 4, 1 - i / 4] }));
+  const recommendation = await value(
+    learnerOf(model).recommend({ actions, limit: 3, exclude: [], defer: false, byPage: false, keys: NO_KEYS }),
+  );
+  const { policy, options, window } = await describeModel(model);
+  const descriptor = policies.find(({ id }) => id === policy) as unknown as (options: object) => never;
+  const sdk = await Recommender.create({ policy: descriptor(options), window, seed: 11 });
+  const ids = recommendation.actions.map(({ id }) => id);
+  const again = sdk.recommend({ candidates: actions, limit: 3, now: shownAtOf(ids[0]), impressionId: ids });
+  expect(again.ranking.map(({ id, score }) => ({ action: id, score }))).toEqual(
+    recommendation.actions.map(({ action, score }) => ({ action, score })),
+  );
+  expect((await describeModel(model)).digest).toBe(sdk.digest());
+  expect(await recommend(model, { actions })).toHaveLength(1);
+});
+
+it("counts the impressions whose window has closed, by action and context, each once", async () => {
+  const model = await createModel();
+  const learner = learnerOf(model);
+  const past = Date.now() - HOUR_MS - 5000;
+  const ids = [0, 1, 2].map((n) => idOf(n, past + n));
+  await value(learner.register(ids.map((id, n) => ({ ...shownAs(id, "mug"), ...(n === 2 && { context: { country: "ES" } }) }))));
+  await value(learner.ingest([event(0, { impression: ids[0], at: past + 1000 })]));
+  await recommend(model, { actions: [{ id: "mug" }], context: { country: "PT" } });
+  const closed = async (country: string) => (await value(learner.estimates({ country }))).map((estimate) => estimate.closed);
+  const none = { impressions: 0, converted: 0 };
+  for (let look = 0; look < 2; look++) expect(await closed("PT")).toEqual([none, { impressions: 2, converted: 1 }, none]);
+  expect((await closed("ES"))[1]).toEqual({ impressions: 1, converted: 0 });
+  await evictDurableObject(learner);
+  expect((await closed("PT"))[1]).toEqual({ impressions: 2, converted: 1 });
+});
+
+it("estimates every product in a context, in the order of the catalogue, and nothing without a catalogue", async () => {
+  const model = await createModel();
+  const [mug] = await recommend(model, { actions: [{ id: "mug" }], context: { country: "PT" } });
+  await convert({ impressionId: mug, reward: 1 });
+  const estimates = await value(learnerOf(model).estimates({ country: "PT" }));
+  expect(estimates.map(({ id }) => id)).toEqual(["tent", "mug", "lamp"]);
+  const means = estimates.map(({ belief }) => belief?.mean as number);
+  expect(means[1]).toBeGreaterThan(Math.max(means[0], means[2]));
+  for (const { belief } of estimates) {
+    expect(belief?.low).toBeLessThan(belief?.mean as number);
+    expect(belief?.high).toBeGreaterThan(belief?.mean as number);
+  }
+  await call("PUT", `/v1/models/${model}/actions`, []);
+  expect(await value(learnerOf(model).estimates({ country: "PT" }))).toEqual([]);
+});

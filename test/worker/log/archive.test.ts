@@ -1,0 +1,235 @@
+import { evictDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, it } from "vitest";
+import { LIMITS } from "../../../worker/domain/archive/archive-file.ts";
+import { archivedLines, bytesOf, keysOf, useArchive, WHOLE } from "../support/archived.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show } from "../support/client.ts";
+import { DAY_MS, MINUTE_MS, ring, START, tick, useClock } from "../support/clock.ts";
+import { complaints } from "../support/complaints.ts";
+import { crashing } from "../support/fault.ts";
+import { type Line, logOf } from "../support/fold.ts";
+import { lived } from "../support/lived.ts";
+
+useClock();
+useArchive();
+
+const RETENTION = { retention: { ms: DAY_MS } };
+/** When the first day may be forgotten. */
+const DUE = START + DAY_MS + 65 * MINUTE_MS + DAY_MS;
+
+/** Runs the alarm until the day is archived and forgotten. */
+async function forget(model: string, now = DUE): Promise<void> {
+  await ring(model, START + DAY_MS + 65 * MINUTE_MS);
+  for (let rings = 0; rings < 20 && (await horizonOf(model)) < START + DAY_MS; rings++) await ring(model, now);
+}
+
+async function horizonOf(model: string): Promise<number> {
+  return (await logOf(model))[0].horizon;
+}
+
+const bySeq = (a: { readonly seq?: number }, b: { readonly seq?: number }) => (a.seq as number) - (b.seq as number);
+
+it.each([
+  ["delay-lin-ts", {}],
+  ["otf-lin-ucb", { shadows: [{ name: "other", policy: "otf-lin-ts" }] }],
+  ["gp-ts-sdf", { options: { kernel: { name: "matern52" }, capacity: 4 } }],
+])("moves every line of %s to exactly one file before it is forgotten, bit for bit", async (policy, config) => {
+  const model = await lived({ policy, ...config, ...RETENTION }, 4);
+  await ring(model, START + DAY_MS + 65 * MINUTE_MS);
+  const [, ...before] = await logOf(model);
+  await forget(model);
+  const [head, ...after] = await logOf(model);
+  expect(head.horizon).toBe(START + DAY_MS);
+  expect(after.filter(({ type }) => type !== "mark")).toEqual([]);
+  const archived = await archivedLines(model);
+  expect(new Set(archived.map(({ seq }) => seq)).size).toBe(archived.length);
+  const whole = [...archived, ...after.filter((line) => line.type !== "mark" || !archived.some(({ seq }) => seq === line.seq))].sort(bySeq);
+  expect(whole.slice(0, before.length)).toEqual(before);
+  expect(head.archive.map(({ key }: { key: string }) => key)).toEqual(await keysOf(model));
+  expect(head.archive.length).toBeGreaterThan(3);
+  expect((await keysOf(model))[0]).toBe(`model=${model}/generation=${head.generation}/day=2037-01-01/0000.parquet`);
+  for (const { key, sha256 } of head.archive) {
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await bytesOf(key)));
+    expect(Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")).toBe(sha256);
+  }
+});
+
+it("waits for the whole day, and writes one file for it", async () => {
+  Object.assign(LIMITS, WHOLE);
+  const model = await createModel(RETENTION);
+  for (let hour = 0; hour < 30; hour++) {
+    await show(model, {});
+    tick(HOUR_MS);
+  }
+  await ring(model, START + DAY_MS + 65 * MINUTE_MS + DAY_MS - 1);
+  expect(await keysOf(model)).toEqual([]);
+  await ring(model, DUE);
+  expect(await keysOf(model)).toHaveLength(1);
+  const shown = (await archivedLines(model)).filter(({ type }) => type === "impression");
+  expect(shown).toHaveLength(24);
+  await evictDurableObject(learnerOf(model));
+  await ring(model, DUE + DAY_MS);
+  expect((await archivedLines(model)).filter(({ type }) => type === "impression")).toHaveLength(30);
+  expect(await keysOf(model)).toHaveLength(2);
+});
+
+async function small(): Promise<string> {
+  const model = await createModel({ ...RETENTION, serving: "learner" });
+  const ids = await recommend(model, { limit: 3, context: { country: "PT" }, keys: ["order 1"] });
+  await convert({ impressionId: ids[1], reward: 0.5 });
+  await call("PATCH", `/v1/models/${model}`, { draws: 20 });
+  return model;
+}
+
+const essence = (lines: readonly Line[]) =>
+  lines.map(({ seq, type, mark, place, state, status, reward }) => [seq, type, mark, place, state, status, reward]);
+
+it("loses and doubles nothing when it crashes at any step of a day", async () => {
+  Object.assign(LIMITS, { fileRows: 2, groupRows: 1 });
+  const steady = await small();
+  await forget(steady);
+  const expected = essence(await archivedLines(steady));
+  const files = (await keysOf(steady)).length;
+  expect(files).toBeGreaterThan(2);
+  let crashes = 0;
+  for (let n = 1, crashed = true; crashed; n++) {
+    tick(START - Date.now());
+    const model = await small();
+    await ring(model, START + DAY_MS + 65 * MINUTE_MS);
+    tick(DUE - Date.now());
+    crashed = await crashing(n, learnerOf(model), async (learner) => {
+      for (let rings = 0; rings < 4; rings++) await learner.alarm();
+    });
+    complaints();
+    await forget(model, DUE + MINUTE_MS);
+    expect(essence(await archivedLines(model)), `crash before step ${n}`).toEqual(expected);
+    expect((await keysOf(model)).length).toBe(files);
+    crashes++;
+  }
+  expect(crashes).toBeGreaterThan(15);
+});
+
+it("forgets nothing while the bucket fails, and tries again", async () => {
+  const model = await small();
+  const before = (await logOf(model)).length;
+  await ring(model, START + DAY_MS + 65 * MINUTE_MS);
+  const fail = () => Promise.reject(new Error("R2 is down"));
+  const real = env.BUCKET.put;
+  Object.assign(Object.getPrototypeOf(env.BUCKET), { put: fail });
+  await ring(model, DUE);
+  expect(complaints()).toEqual(["an alarm's task failed Error"]);
+  Object.assign(Object.getPrototypeOf(env.BUCKET), { put: real });
+  expect((await logOf(model)).length).toBeGreaterThanOrEqual(before);
+  expect(await keysOf(model)).toEqual([]);
+  await forget(model, DUE + MINUTE_MS);
+  expect(await keysOf(model)).toHaveLength(1);
+});
+
+/** A model whose first day is due, and of which one alarm has written two files. */
+async function begun(): Promise<string> {
+  Object.assign(LIMITS, { fileRows: 2, groupRows: 1 });
+  const model = await small();
+  await ring(model, START + DAY_MS + 65 * MINUTE_MS);
+  await ring(model, DUE);
+  expect(await keysOf(model)).toHaveLength(2);
+  expect(await horizonOf(model)).toBeLessThan(START);
+  return model;
+}
+
+it("forgets no row of a file that the bucket has lost, writes it again, and deletes a file that is no part", async () => {
+  Object.assign(LIMITS, { fileRows: 2, groupRows: 1 });
+  const steady = await small();
+  await forget(steady);
+  const expected = essence(await archivedLines(steady));
+  tick(START - Date.now());
+  const model = await begun();
+  const [first] = await keysOf(model);
+  await env.BUCKET.put(first.replace("0000.parquet", "0099.parquet"), "left by another attempt");
+  await env.BUCKET.delete(first);
+  for (let n = 1; complaints().length === 0; n++) {
+    expect(n).toBeLessThan(10);
+    await ring(model, DUE + n);
+  }
+  expect(await horizonOf(model)).toBeLessThan(START);
+  await forget(model, DUE + MINUTE_MS);
+  expect(await horizonOf(model)).toBe(START + DAY_MS);
+  expect(await keysOf(model)).toHaveLength((await keysOf(steady)).length);
+  expect(essence(await archivedLines(model))).toEqual(expected);
+});
+
+it("replaces no object that another call has written unseen", async () => {
+  const model = await begun();
+  const [first] = await keysOf(model);
+  const key = first.replace("0000.parquet", "0002.parquet");
+  await env.BUCKET.put(key, "by another call");
+  const { head } = env.BUCKET;
+  Object.assign(Object.getPrototypeOf(env.BUCKET), { head: async () => null });
+  await ring(model, DUE + 1);
+  Object.assign(Object.getPrototypeOf(env.BUCKET), { head });
+  expect(complaints()).toHaveLength(1);
+  expect(new TextDecoder().decode(await bytesOf(key))).toBe("by another call");
+  await forget(model, DUE + MINUTE_MS);
+  expect((await archivedLines(model)).filter(({ type }) => type === "impression")).toHaveLength(3);
+});
+
+it("begins a day again whose rows a rollback has changed meanwhile", async () => {
+  const model = await begun();
+  const { kept } = await describeModel(model);
+  expect((await call("POST", `/v1/models/${model}/rollback`, { version: kept.at(-1) })).status).toBe(200);
+  await forget(model, DUE + MINUTE_MS);
+  const archived = await archivedLines(model);
+  expect(archived.flatMap(({ type, state }) => (type === "impression" ? [state] : []))).toEqual(["void", "void", "void"]);
+  expect(new Set(archived.map(({ seq }) => seq)).size).toBe(archived.length);
+  expect((await logOf(model))[0].archive.map(({ key }: { key: string }) => key)).toEqual(await keysOf(model));
+});
+
+it("erases archived impressions of an id or a key, with their conversions, and nothing else", async () => {
+  const model = await createModel({ ...RETENTION, serving: "learner" });
+  const [first, second] = await recommend(model, { limit: 2 });
+  const [keyed] = await recommend(model, { keys: ["order 7"] });
+  const [other] = await recommend(model, { keys: ["order 8"] });
+  await convert({ impressionId: first, reward: 1 });
+  await convert({ model, key: "order 7", reward: 0.5 });
+  await convert({ model, key: "order 8", reward: 0.25 });
+  await forget(model);
+  const before = await archivedLines(model);
+  expect((await call("DELETE", `/v1/impressions/${first}`)).status).toBe(204);
+  expect((await call("DELETE", `/v1/models/${model}/keys/order%207`)).body).toEqual({ erased: 1 });
+  const after = await archivedLines(model);
+  expect(after.map(({ seq }) => seq)).toEqual(before.map(({ seq }) => seq));
+  const changed = after.filter((line, i) => JSON.stringify(line) !== JSON.stringify(before[i]));
+  expect(changed).toHaveLength(4);
+  expect(changed.every(({ type, ...rest }) => type === "erased" && Object.keys(rest).join() === "seq,id")).toBe(true);
+  expect((await call("DELETE", `/v1/models/${model}/keys/order%207`)).body).toEqual({ erased: 0 });
+  expect((await call("DELETE", `/v1/impressions/${first}`)).status).toBe(404);
+  expect([second, keyed, other]).toHaveLength(3);
+  const [{ archive }] = await logOf(model);
+  for (const { key, sha256 } of archive) {
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await bytesOf(key)));
+    expect(Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")).toBe(sha256);
+  }
+});
+
+it("names a damaged file that an erasure cannot read, and erases in the others", async () => {
+  const model = await createModel({ ...RETENTION, serving: "learner" });
+  Object.assign(LIMITS, { fileRows: 4 });
+  const [first] = await recommend(model, { limit: 3 });
+  await convert({ impressionId: first, reward: 1 });
+  await forget(model);
+  const keys = await keysOf(model);
+  const at = (await Promise.all(keys.map(async (key) => [key, (await env.BUCKET.head(key))?.size ?? 0] as const)))[0];
+  await env.BUCKET.put(at[0], (await bytesOf(at[0])).slice(0, at[1] - 9));
+  const answer = await call("DELETE", `/v1/impressions/${first}`);
+  expect(answer.status).toBe(500);
+  expect(answer.body.detail).toContain(`${at[0]}: cannot be read`);
+  expect(answer.body.detail).toContain("cut short");
+});
+
+it("keeps the files of a deleted model until they are deleted too", async () => {
+  const model = await small();
+  await forget(model);
+  expect((await call("DELETE", `/v1/models/${model}`)).status).toBe(204);
+  expect((await keysOf(model)).length).toBeGreaterThan(0);
+  expect((await call("DELETE", `/v1/models/${model}/archive`)).status).toBe(204);
+  expect(await keysOf(model)).toEqual([]);
+});

@@ -1,0 +1,40 @@
+import type { StoredConversion } from "../conversion/conversion.ts";
+import { shownAtOf } from "../ids/uuid.ts";
+import type { StoredImpression } from "../impression/impression.ts";
+
+export type ConversionRow = { readonly type: "conversion" } & StoredConversion;
+
+/** A row of the event log, in the order of the sequence that all tables share. */
+export type LogRow =
+  | ({ readonly type: "impression" } & StoredImpression & { readonly keys: readonly string[] })
+  | ConversionRow
+  | { readonly type: "mark"; readonly seq: number; readonly mark: string; readonly content: string };
+
+/** A line of an exported log, without its receipt. */
+export type LogLine = { readonly type: string; readonly seq: number } & Readonly<Record<string, unknown>>;
+
+/** A row of the log as it is exported and archived. */
+export function logLine(row: LogRow): LogLine {
+  if (row.type === "mark") return { ...row, content: JSON.parse(row.content) };
+  if (row.type === "conversion") {
+    const { key: hash, action, ...conversion } = row;
+    // Only an erased conversion has no goal.
+    if (conversion.goal === "") return erasedLine(row.seq, row.impression);
+    return hash === null ? conversion : { ...conversion, hash, action };
+  }
+  const { features, keys: hashes, name: _, slots: __, waits: ___, erased, byPage, sampling, ...impression } = row;
+  if (erased) return erasedLine(row.seq, row.id);
+  return {
+    ...impression,
+    shownAt: shownAtOf(row.id),
+    features: Array.from(features),
+    hashes,
+    ...(byPage && { byPage }),
+    ...(sampling > 0 && { sampling }),
+  };
+}
+
+/** The line that is left of an erased impression or of its conversion. */
+export function erasedLine(seq: number, id: string): LogLine {
+  return { type: "erased", seq, id };
+}

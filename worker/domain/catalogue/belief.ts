@@ -1,0 +1,40 @@
+import { type Choice, type Factor, type Policy, tooFew, UnsupportedError } from "afterclick";
+import { vectorAt } from "../../../publication/featurizer.ts";
+import type { Belief } from "../../protocol/answers.ts";
+import type { Offer } from "./offer.ts";
+
+type Interval = Pick<Factor, "mean" | "low" | "high">;
+type Scores = Pick<Choice, "score" | "mean" | "width" | "probability">;
+
+/** The scores of a shown action as answers state them: with the expected reward inside the range of rewards. Rows keep the posterior's mean. */
+export function statedScores(policy: Policy, { score, mean, width, probability }: Scores): Scores {
+  return { score, mean: policy.stated(mean), width, ...(probability !== undefined && { probability }) };
+}
+
+/** Belief of the policy about each action. Null for a policy without a posterior, or with a domain of its own. */
+export function beliefsOf(policy: Policy, { actions, points }: Offer): readonly (Belief | null)[] {
+  const { dimension: d, hasDomain } = policy;
+  if (d === 0 || hasDomain || !points) return actions.map(() => null);
+  const vectors = actions.map((_, i) => vectorAt(points, i, actions.length));
+  try {
+    const factors = policy.hasFactors ? policy.factors(vectors) : undefined;
+    return policy.interval(vectors).map((belief, i) => (factors ? withFactors(belief, factors[i]) : belief));
+  } catch (error) {
+    if (error instanceof UnsupportedError) return actions.map(() => null);
+    throw error;
+  }
+}
+
+/** A belief with its factors. Ends that too few amounts leave open are null. */
+function withFactors({ mean, low, high }: Interval, factors: readonly Factor[]): Belief {
+  const ends = (each: Interval) => ({ low: finite(each.low), high: finite(each.high) });
+  const { missing, goal } = factors.find((each) => each.missing !== undefined) ?? {};
+  return {
+    mean,
+    ...ends({ mean, low, high }),
+    ...(missing !== undefined && tooFew(missing, `amounts of ${goal}`)),
+    factors: factors.map(({ missing: _, ...factor }) => ({ ...factor, ...ends(factor) })),
+  };
+}
+
+const finite = (end: number): number | null => (Number.isFinite(end) ? end : null);

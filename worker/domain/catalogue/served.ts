@@ -1,0 +1,13 @@
+import type { Featurizer } from "../../../publication/featurizer.ts";
+import type { ModelConfig } from "../model/model.ts";
+import type { Policies } from "../model/policies.ts";
+import type { Catalogue } from "./catalogue.ts";
+
+/** A model at one version, ready to decide, in a learner or in an isolate at the edge. */
+export interface Served {
+  readonly config: ModelConfig;
+  readonly featurize: Featurizer;
+  readonly catalogue: Catalogue;
+  readonly policies: Policies;
+  readonly version: number;
+}

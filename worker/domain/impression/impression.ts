@@ -1,0 +1,105 @@
+import type { Policy } from "afterclick";
+import type { Assignment } from "../../protocol/answers.ts";
+import type { Action, Features, Filter, RecommendationsBody } from "../../protocol/schema.ts";
+import type { KeyHashes } from "../ids/join-key.ts";
+import { shownAtOf } from "../ids/uuid.ts";
+
+/** How an impression was decided. */
+export interface Decision {
+  readonly score: number;
+  /** The posterior mean, which may be outside the range of rewards. Answers state the nearest value inside it. */
+  readonly mean: number;
+  readonly width: number;
+  readonly probability?: number;
+  /** Place in the ranked list, from 0. */
+  readonly place: number;
+  /** Number of candidates. Null if the policy chose in its own domain. */
+  readonly candidates: number | null;
+  /** Version of the catalogue. Absent if it is that of the model's version. */
+  readonly catalogue?: number;
+  /** The action that each shadow ranked first, by the shadow's name. */
+  readonly shadows?: Readonly<Record<string, string>>;
+  /** Id of the list's first impression, from which the whole list was drawn. Absent at the first place. */
+  readonly first?: string;
+  /** Restrictions of the request. With them and the model version, the decision can be repeated. */
+  readonly asked?: Asked;
+}
+
+/** Restrictions that a request puts on a decision. */
+export interface Asked {
+  readonly actions?: Action[];
+  readonly exclude?: string[];
+  readonly greedy?: boolean;
+  readonly filter?: Filter;
+  readonly pin?: RecommendationsBody["pin"];
+  readonly maxPer?: RecommendationsBody["maxPer"];
+  /** Length of the list. Absent without pins and bounds. */
+  readonly limit?: number;
+}
+
+/** Whether the request gave this action its place. Its probability is 1, whatever the policy. */
+export function isPinned({ action, decision }: Pick<ImpressionRow, "action" | "decision">): boolean {
+  return decision?.asked?.pin?.some((pin) => pin.action === action) ?? false;
+}
+
+/** Whether the impression was registered. A registered impression has no numbers except a probability and a place below the first. */
+export function isElsewhere({ candidates, score, mean, width, probability, place }: Decision): boolean {
+  return candidates === null && (probability !== undefined || place > 0) && score === 0 && mean === 0 && width === 0;
+}
+
+export interface ImpressionRow {
+  readonly id: string;
+  /** Idempotency name of a registration; null for a recommendation. */
+  readonly name: string | null;
+  readonly action: string;
+  readonly features: Float64Array;
+  /** The request's context, unchanged. Null if there was none. */
+  readonly context: Features | null;
+  readonly arm: Assignment;
+  /** Version of the model that decided. */
+  readonly version: number;
+  /** Null if the decision was made elsewhere. */
+  readonly decision: Decision | null;
+  readonly keys: readonly KeyHashes[];
+  /** Whether a page asked for it or registered it, with a publishable key. */
+  readonly byPage: boolean;
+  /** Exponent j of the sampling by which it was kept: it stands for 2^j impressions. Absent: 0. */
+  readonly sampling?: number;
+}
+
+/** The places of an impression in its policies. */
+export interface Marks {
+  /** One slot per policy. */
+  readonly slots: readonly number[];
+  readonly round: number;
+}
+
+/** Live impressions are learnt. Deferred ones are not shown yet. Void ones were rolled back or erased, and their conversions are late. */
+export type ImpressionState = "live" | "deferred" | "void";
+
+export interface StoredImpression extends Omit<ImpressionRow, "keys">, Marks {
+  readonly seq: number;
+  readonly sampling: number;
+  readonly state: ImpressionState;
+  /** Reward that the policies have observed; null before the first conversion. */
+  readonly reward: number | null;
+  readonly converted: boolean;
+  /** Whether it has reached goals without a weight alone, so that it may still convert. */
+  readonly waits: boolean;
+  /** After an erasure only the id is left. */
+  readonly erased: boolean;
+}
+
+/** The place of an impression in its list, 0 for the first. */
+export function placeOf({ decision }: Pick<ImpressionRow, "decision">): number {
+  return decision?.place ?? 0;
+}
+
+/** An impression in the form that policies take. */
+export interface AppendedImpression extends Omit<ReturnType<Policy["append"]>, "slot"> {
+  readonly slots: readonly number[];
+}
+
+export function appendedOf({ id, features, slots, round }: Marks & Pick<ImpressionRow, "id" | "features">): AppendedImpression {
+  return { features, slots, round, now: shownAtOf(id) };
+}

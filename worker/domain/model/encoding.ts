@@ -1,0 +1,82 @@
+import { type EncoderOptions, encoder, vocabularyOf } from "afterclick";
+import { type Action, namedAction } from "../../../publication/featurizer.ts";
+import type { ModelConfig } from "./model.ts";
+
+/** How well an encoder tells the actions of a catalogue apart. */
+export interface Encoding {
+  /** Components of the vector, and those of a single term. */
+  readonly dimension: number;
+  readonly exact: number;
+  /** Categories of the catalogue without room for a component of their own. */
+  readonly shared: number;
+  /** Ids of actions with equal vectors, group by group: the largest groups. The model learns one rate for each group. */
+  readonly alike: readonly (readonly string[])[];
+}
+
+const MOST_GROUPS = 20;
+const MOST_IDS = 20;
+
+/**
+ * The configuration with the numbers and categories of a catalogue in the encoder's vocabulary. Those of earlier catalogues keep their
+ * components. Entries beyond the dimension are left out, since they could never have one.
+ *
+ * Ids come before other categories while all have room. The first component of an action tells whose delays it has (`OwnLaws`).
+ */
+export function withVocabulary(config: ModelConfig, actions: readonly Action[]): ModelConfig {
+  if (!config.encoder) return config;
+  const { vocabulary: before = [], dimension } = config.encoder;
+  // Features as numbers belong to an earlier configuration.
+  const named = actions.filter(({ features }) => !Array.isArray(features)).map(namedAction);
+  const numbers = named.map((each) => Object.fromEntries(Object.entries(each).filter(([, value]) => typeof value === "number")));
+  const ids = named.map(({ id }) => ({ id }));
+  const byId = vocabularyOf(named, vocabularyOf(ids, vocabularyOf(numbers, before)));
+  const hasRoom = byId.length < dimension && encoder({ ...config.encoder, vocabulary: byId }).unplaced === 0;
+  const vocabulary = (hasRoom ? byId : vocabularyOf(named, before)).slice(0, Math.max(dimension, before.length));
+  return vocabulary.length === before.length ? config : { ...config, encoder: { ...config.encoder, vocabulary } };
+}
+
+/** Measures the encoder of a configuration. A catalogue is encoded once. */
+export class EncodingReport {
+  readonly #options: EncoderOptions | null;
+  #last?: { readonly actions: readonly Action[]; readonly encoding: Encoding | null };
+
+  constructor({ encoder: options }: Pick<ModelConfig, "encoder">) {
+    this.#options = options;
+  }
+
+  /** Null without an encoder, and for a catalogue that does not fit it: one that an earlier configuration took. */
+  of(actions: readonly Action[]): Encoding | null {
+    if (this.#last?.actions !== actions) this.#last = { actions, encoding: this.#measured(actions) };
+    return this.#last.encoding;
+  }
+
+  #measured(actions: readonly Action[]): Encoding | null {
+    try {
+      return this.#options && measured(this.#options, actions);
+    } catch {
+      return null;
+    }
+  }
+}
+
+function measured(options: EncoderOptions, actions: readonly Action[]): Encoding {
+  const { dimension, vocabulary = [] } = options;
+  const named = actions.map(namedAction);
+  const { exact, unplaced, encode } = encoder(options);
+  const placed = vocabulary.slice(0, vocabulary.length - unplaced);
+  const groups = new Map<string, string[]>();
+  actions.forEach(({ id }, i) => {
+    const vector = encode({ action: named[i] }).join();
+    groups.set(vector, [...(groups.get(vector) ?? []), id]);
+  });
+  const alike = Array.from(groups.values()).filter(({ length }) => length > 1);
+  return {
+    dimension,
+    exact,
+    shared: vocabularyOf(named, placed).length - placed.length,
+    alike: alike
+      .toSorted((a, b) => b.length - a.length)
+      .slice(0, MOST_GROUPS)
+      .map((ids) => ids.slice(0, MOST_IDS)),
+  };
+}

@@ -1,0 +1,369 @@
+import {
+  ENCODER_VERSION,
+  type Encoder,
+  type EncoderOptions,
+  encoder,
+  type Points,
+  type PolicyDescriptor,
+  type PolicyFactory,
+  policies,
+  Recommender,
+} from "afterclick";
+import { type Featurizer, featurizer as featurizerOf } from "../../../publication/featurizer.ts";
+import { MOST_BYTES, MOST_OPEN } from "../../protocol/most.ts";
+import { didYouMean } from "../../protocol/nearest.ts";
+import { Problem } from "../../protocol/problem.ts";
+import type { ModelBody } from "../../protocol/schema.ts";
+import type { PageKeys } from "../ids/join-key.ts";
+import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
+import { DEFAULTS, DEFAULTS_VERSION, DELAY_AWARE, learningDefaults, MOST_HELD } from "./defaults.ts";
+import { type Goals, learntGoals, withPublic } from "./goals.ts";
+import type { Policies } from "./policies.ts";
+import { differences, differencesText, withStored } from "./reconfiguration.ts";
+
+/** The part of a configuration that learnt state depends on. Changing it needs a reset. */
+export interface LearntConfig {
+  readonly policy: string;
+  readonly options: object;
+  readonly window: { readonly ms: number };
+  readonly reward: { readonly min: number; readonly max: number };
+  /** Null if features are arrays of numbers. */
+  readonly encoder: Encoder["options"] | null;
+  readonly seed: number;
+  /** The goals that are taken. Null takes every goal with weight 1. */
+  readonly goals: Goals | null;
+  /** Probability that a visitor examines each place of a list, relative to the first. Absent: every place is examined. */
+  readonly examination?: readonly number[];
+  /** Policies that learn and choose beside the served one. Their choices are recorded, not shown. */
+  readonly shadows: readonly Shadow[];
+}
+
+export interface Shadow {
+  readonly name: string;
+  readonly policy: string;
+  readonly options: object;
+}
+
+/** A model's configuration with all defaults filled in. */
+export interface ModelConfig extends LearntConfig {
+  /** Version of the defaults at the model's creation. Absent if the model is older than these versions. */
+  readonly defaults?: number;
+  /** `edge`: any isolate decides, from a published snapshot. `learner`: the learner decides, one request after the other. */
+  readonly serving: "edge" | "learner";
+  /** Samples from which a Thompson policy computes propensities. 0 computes none. */
+  readonly draws: number;
+  /** Ranks by the mean alone. */
+  readonly greedy: boolean;
+  /** Share of decisions that are uniformly random, as a control. */
+  readonly holdout: number;
+  /** Least probability of each candidate at the first place. */
+  readonly minimumShare: number;
+  /** The action that is served when no candidate is left. */
+  readonly defaultAction: string | null;
+  /** Number of learners that share the model's events. */
+  readonly shards: number;
+  readonly limits: {
+    /** Most impressions in open buckets. */
+    readonly open: number;
+    /** Most bytes stored. */
+    readonly bytes: number;
+    /** Most impressions that wait to be shown. Those of pages are refused from half of it on. */
+    readonly deferred: number;
+  };
+  /** How long a deferred impression waits to be shown. */
+  readonly deferral: { readonly ms: number };
+  /** How long rows are kept after their bucket closes. */
+  readonly retention: { readonly ms: number };
+  /** Least time between two publications. */
+  readonly publish: { readonly ms: number };
+  /** Whether pages may take publications with a publishable key, decide themselves, and register their impressions. */
+  readonly local: boolean;
+  /** Whether pages may name actions outside the catalogue, with features of their own. Numbers must lie inside the unit ball. */
+  readonly pageActions: boolean;
+  readonly pageKeys: PageKeys;
+  /** Most items of one recommendation to a page. */
+  readonly pageLimit: number;
+  /** Greatest share of impressions of pages among those that the model learns from. */
+  readonly pageShare: number;
+  /** Greatest norm of a feature vector of a model without an encoder. An encoder bounds its vectors itself. */
+  readonly featureNorm: number;
+}
+
+/**
+ * The configuration of a new model, with all defaults.
+ * @throws {Problem} 422 with the SDK's message, or with the reason why the worker does not serve such a model.
+ */
+export async function configureModel(body: ModelBody): Promise<ModelConfig> {
+  return served({ ...modelConfig(body), defaults: DEFAULTS_VERSION }, body.serving);
+}
+
+/** The learnt state would not be valid under a configuration that was asked for. */
+export interface Conflict {
+  /** Which options differ, with both values. */
+  readonly conflict: string;
+}
+
+/**
+ * The configuration of a model after a change. Options that the body leaves out keep their stored values. A conflict if the learnt state
+ * would not be valid under it.
+ * @throws {Problem} as `configureModel`.
+ */
+export async function reconfigureModel(body: ModelBody, stored: ModelConfig): Promise<ModelConfig | Conflict> {
+  const [before, after] = [{ window: stored.window }, body].map((each) => withStored(each, stored));
+  const config = completed(after, body);
+  // Both go through the same defaults, so that options which the SDK has added since are the same.
+  const found = config ? differences(learnt(modelConfig(before)), learnt(config)) : differences(learnt(before), learnt(after));
+  if (!config || found.length > 0) return { conflict: differencesText(found) };
+  checkGrows(stored, config);
+  const goals = stored.goals && config.goals && withPublic(stored.goals, config.goals);
+  return served({ ...config, ...learnt(stored), goals, defaults: stored.defaults }, body.serving ?? stored.serving);
+}
+
+/** @throws {Problem} 422 if a model would have fewer shards than before: its impressions stay where they are. */
+export function checkGrows(stored: Pick<ModelConfig, "shards">, { shards }: Pick<ModelConfig, "shards">): void {
+  if (shards >= stored.shards) return;
+  throw new Problem(422, `shards: expected at least the model's ${stored.shards}, got ${shards}, as impressions stay in their shard`);
+}
+
+/** Undefined if the body is right by itself, and does not fit what is stored. */
+function completed(whole: ModelBody, body: ModelBody): ModelConfig | undefined {
+  try {
+    return modelConfig(whole);
+  } catch {
+    modelConfig(body);
+    return undefined;
+  }
+}
+
+/** Decides where a model is served, and checks that it can be. */
+async function served(config: ModelConfig, asked: ModelBody["serving"]): Promise<ModelConfig> {
+  const started = await startModel(config);
+  const [{ policy }] = started;
+  const { sequential, deterministic } = policy;
+  if (asked === "edge" && sequential !== undefined) {
+    throw new Problem(422, `serving: ${config.policy} has to be served by its learner: ${sequential}`);
+  }
+  if (sequential !== undefined && config.holdout + config.minimumShare > 0) {
+    throw new Problem(422, `holdout, minimumShare: expected 0, as ${config.policy} is to make every choice itself: ${sequential}`);
+  }
+  checkLocal(config, sequential);
+  checkShards(config, started, asked);
+  // A deterministic policy shows everybody the same list until the next publication. Isolates serve it only on request.
+  const isSpread = config.shards > 1 || !deterministic || config.minimumShare > 0;
+  const serving = sequential === undefined && isSpread ? "edge" : "learner";
+  return { ...config, serving: asked ?? serving };
+}
+
+/** @throws {Problem} 422 if a limit is beyond what its shards hold, or the sums of several learners do not make one model. */
+function checkShards({ shards, limits }: ModelConfig, started: Policies, asked: ModelBody["serving"]): void {
+  for (const [name, most] of [
+    ["open", MOST_OPEN],
+    ["bytes", MOST_BYTES],
+  ] as const) {
+    if (limits[name] > most * shards)
+      throw new Problem(422, `limits.${name}: expected at most ${most} for each shard, got ${limits[name]}`);
+  }
+  if (shards === 1) return;
+  for (const { policy } of started) {
+    if (policy.merges === true) continue;
+    const expected = policy.merges || "a policy whose state is a sum, such as delay-lin-ts";
+    throw new Problem(422, `shards: expected 1, as the state of ${policy.id} is not a sum: several learners need ${expected}`);
+  }
+  if (asked === "learner") throw new Problem(422, 'shards: expected 1 with "serving": "learner", as one learner makes every decision');
+}
+
+/** @throws {Problem} 422 if pages cannot decide by the model, or its posterior would reveal single impressions. */
+function checkLocal({ local, policy, options, holdout, shadows }: ModelConfig, sequential: string | undefined): void {
+  if (!local) return;
+  if (sequential !== undefined) throw new Problem(422, `local: ${policy} has to be served by its learner: ${sequential}`);
+  if (isGaussianProcess(options))
+    throw new Problem(422, `local: expected a linear policy: ${policy} holds the features of every impression`);
+  if (holdout > 0 || shadows.length > 0) throw new Problem(422, "local: expected no holdout and no shadows, of which pages know nothing");
+}
+
+/** A configuration for learning from scratch, with the encoder in its present version. */
+export function renewed(config: ModelConfig): ModelConfig {
+  const { version: _, vocabulary: __, ...options } = config.encoder ?? {};
+  return config.encoder ? { ...config, encoder: encoder(options as EncoderOptions).options } : config;
+}
+
+/** Adds the defaults of options that a configuration does not name, because they are new or its model was made before they existed. */
+export function withDefaults(config: Readonly<Record<string, unknown>>): ModelConfig {
+  const held = isGaussianProcess((config.options as object | undefined) ?? {}) && { open: MOST_HELD };
+  return { ...DEFAULTS, ...config, limits: { ...DEFAULTS.limits, ...held, ...(config.limits as object | undefined) } } as ModelConfig;
+}
+
+function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
+  const { policy, options, encoder: encoding } = learningDefaults(body);
+  const factory = factoryOf(policy);
+  if (body.encoder && "domain" in options) throw new Problem(422, "encoder: there is nothing to encode, as options.domain has the points");
+  return acceptable(() => {
+    const encoderOptions = encoding && encoder(encoding).options;
+    const count = 1 + shadows.length;
+    const descriptor = describe(factory, { ...delayOptions(factory, encoderOptions), ...options }, encoderOptions?.dimension, count);
+    const dimension = "dimension" in descriptor.options ? (descriptor.options.dimension as number) : undefined;
+    if (encoderOptions && dimension !== undefined && dimension !== encoderOptions.dimension) {
+      throw new RangeError(`options.dimension: expected the encoder's ${encoderOptions.dimension}, got ${dimension}`);
+    }
+    if (new Set(shadows.map(({ name }) => name)).size < shadows.length) throw new RangeError("shadows: expected each name once");
+    return withDefaults({
+      ...body,
+      policy: factory.id,
+      options: descriptor.options,
+      encoder: encoderOptions,
+      shadows: shadows.map((shadow) => shadowOf(shadow, encoderOptions, encoderOptions?.dimension ?? dimension, count)),
+    });
+  });
+}
+
+/** Delays may differ by the categories of actions, whose components follow the constant and two for each declared number. */
+function delayOptions({ id }: PolicyFactory<object>, encoderOptions: EncoderOptions | null): object {
+  return encoderOptions && DELAY_AWARE.includes(id) ? { delayComponents: 1 + 2 * Object.keys(encoderOptions.numeric ?? {}).length } : {};
+}
+
+const meantPolicy = (id: string): string =>
+  didYouMean(
+    id,
+    policies.map(({ id }) => id),
+  );
+
+function factoryOf(id: string): PolicyFactory<object> {
+  const factory = policies.find((each) => each.id === id) as PolicyFactory<object> | undefined;
+  if (!factory)
+    throw new Problem(422, `policy: expected one of ${policies.map(({ id }) => id).join(", ")}, got ${id.slice(0, 64)}${meantPolicy(id)}`);
+  return factory;
+}
+
+function shadowOf(
+  shadow: NonNullable<ModelBody["shadows"]>[number],
+  encoderOptions: EncoderOptions | null,
+  dimension: number | undefined,
+  count: number,
+): Shadow {
+  const { name, policy, options = {} } = shadow;
+  if (dimension === undefined) throw new RangeError(`shadows: ${name} has nothing to choose among, as the policy has its own domain`);
+  const factory = factoryOf(policy);
+  return { name, policy, options: describe(factory, { ...delayOptions(factory, encoderOptions), ...options }, dimension, count).options };
+}
+
+/**
+ * The descriptor of one of `count` policies. Defaults: the encoder's dimension if the policy takes features, buffered norms, and as
+ * many unique points as memory allows.
+ */
+function describe(
+  factory: PolicyFactory<object>,
+  options: Record<string, unknown>,
+  dimension: number | undefined,
+  count: number,
+): PolicyDescriptor {
+  const given = dimension === undefined || !takesFeatures(factory, options) ? options : { dimension, ...options };
+  const defaults = factory(given).options as { readonly norms?: string; readonly dimension?: number; readonly capacity?: number };
+  if (options.norms === "exact") {
+    throw new RangeError('options.norms: expected "buffered", got "exact": it goes through all pending impressions at each decision');
+  }
+  const norms = defaults.norms === "exact" && { norms: "buffered" };
+  const most = mostCapacity(defaults.dimension ?? 1, count);
+  const capacity = defaults.capacity !== undefined && options.capacity === undefined && defaults.capacity > most && { capacity: most };
+  const descriptor = factory({ ...given, ...norms, ...capacity });
+  checkSize(descriptor.options, count);
+  return descriptor;
+}
+
+function takesFeatures(factory: PolicyFactory<object>, options: object): boolean {
+  try {
+    return "dimension" in factory(options).options;
+  } catch {
+    // An option is missing. If it is not the dimension, the second call names it.
+    return true;
+  }
+}
+
+/** Whether learnt state of one configuration is valid under the other. */
+export function learnsAlike(a: ModelConfig, b: ModelConfig): boolean {
+  return differences(learnt(a), learnt(b)).length === 0;
+}
+
+function learnt<Config extends Partial<Record<keyof LearntConfig, unknown>> & { readonly goals?: Goals | null }>(
+  config: Config,
+): Pick<Config, keyof LearntConfig> {
+  const { policy, options, window, reward, encoder, seed, goals, examination, shadows } = config;
+  return { policy, options, window, reward, encoder, seed, goals: goals && learntGoals(goals), examination, shadows };
+}
+
+/** A configuration with what another one says of learning. */
+export function withLearnt(config: ModelConfig, other: ModelConfig): ModelConfig {
+  return { ...config, ...learnt(other), goals: other.goals, serving: other.serving, defaults: other.defaults };
+}
+
+/** Whether two configurations are equal, in whichever order their names come. */
+export function isSame(a: ModelConfig, b: ModelConfig): boolean {
+  return differences(a, b).length === 0;
+}
+
+/** Starts the policies of a model without any learnt state: the served one first, then its shadows. */
+export async function startModel(config: ModelConfig): Promise<Policies> {
+  const { window, reward, examination, seed } = config;
+  const goals = config.goals ? learntGoals(config.goals) : undefined;
+  const starting = [config, ...config.shadows].map(({ policy, options }) =>
+    Recommender.create({ policy: factoryOf(policy)(options), window, reward, goals, examination, seed }),
+  );
+  const started = await Promise.all(starting).catch((error) => Promise.reject(asProblem(error)));
+  const [{ policy }, ...shadows] = started;
+  if (policy.hasDomain && shadows.length > 0) throw new Problem(422, "shadows: none, as the policy chooses in its own domain");
+  for (const shadow of shadows) {
+    if (shadow.policy.hasDomain) throw new Problem(422, `shadows: ${shadow.policy.id} cannot follow, as it chooses in its own domain`);
+  }
+  return started;
+}
+
+/** The model's featurizer, whose errors are refusals. */
+export function featurizer({ encoder, options, featureNorm }: Pick<ModelConfig, "encoder" | "options" | "featureNorm">): Featurizer {
+  if (encoder && encoder.version !== ENCODER_VERSION) {
+    throw new Problem(409, "the model has learnt with an encoder of an earlier version; reset it, or import its log into a new model");
+  }
+  const { vector, points, columns, prepare } = featurizerOf(encoder);
+  const { dimension } = options as { readonly dimension?: number };
+  const bounded = <T extends Points>(points: T, actions: readonly { readonly id: string }[]): T => {
+    // A vector of another length is refused later, with a better reason.
+    if (encoder === null && points instanceof Float64Array && points.length === actions.length * (dimension ?? 0)) {
+      checkNorms(points, actions, featureNorm, "the model's featureNorm");
+    }
+    return points;
+  };
+  return {
+    prepare,
+    columns: (actions) => acceptable(() => columns(actions)),
+    vector: (context, action) => acceptable(() => bounded(vector(context, action), [action])),
+    points: (context, actions) => acceptable(() => bounded(points(context, actions), actions)),
+  };
+}
+
+/**
+ * @param points shape: actions x dimension, row-major.
+ * @throws {RangeError} naming the first action whose vector is longer than `most`.
+ */
+export function checkNorms(points: Float64Array, actions: readonly { readonly id: string }[], most: number, bound: string): void {
+  const dimension = points.length / actions.length;
+  actions.forEach(({ id }, row) => {
+    let square = 0;
+    for (let i = row * dimension; i < (row + 1) * dimension; i++) square += points[i] * points[i];
+    // A publication of an earlier version states no bound.
+    if (!(square > most * most)) return;
+    const norm = Math.sqrt(square).toPrecision(3);
+    throw new RangeError(`features of action ${id}: expected a norm of at most ${most}, ${bound}, with the context's; got ${norm}`);
+  });
+}
+
+/** Runs a check of a caller's input. A TypeError or RangeError becomes a 422 with the same message. */
+export function acceptable<T>(check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw asProblem(error);
+  }
+}
+
+/** @see acceptable */
+function asProblem(error: unknown): unknown {
+  return error instanceof TypeError || error instanceof RangeError ? new Problem(422, error.message) : error;
+}
