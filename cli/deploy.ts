@@ -71,8 +71,8 @@ async function deployedBy(file: string): Promise<Ran["deployed"]> {
 async function main({ "dry-run": dryRun, env }: Values<typeof options>): Promise<void> {
   const environment = ENVIRONMENTS.find((each) => each === env);
   if (!environment) throw new UsageError(`--env: expected one of ${ENVIRONMENTS.join(", ")}, got ${env}`);
-  const file = configFileIn("../scripts") ?? (await start("../scripts", console.log));
-  const wrangler = await installedWrangler("../scripts");
+  const file = configFileIn(".") ?? (await start(".", console.log));
+  const wrangler = await installedWrangler(".");
   const config = ofEnvironment(wrangler.readConfig(file) as Environments, environment);
   const folder = await mkdtemp(join(tmpdir(), "afterclick-deploy-"));
   try {

@@ -104,7 +104,7 @@ it("finds each field of each kind of line that was altered, by its receipt, and 
     for (const path of [...paths, ["receipt"]]) {
       const text = JSON.stringify(altered({ ...line, receipt }, path, path[0] === "receipt" ? () => "A".repeat(22) : another));
       const refusal = await refusalOf([...log.slice(0, place), text]);
-      expect(refusal, path.join("..")).toMatch(new RegExp(`^line ${place + 1}[ :,]|the head|, event ${line.seq}, `));
+      expect(refusal, path.join(".")).toMatch(new RegExp(`^line ${place + 1}[ :,]|the head|, event ${line.seq}, `));
     }
   }
   for (const place of [1, 20, log.length - 1]) {
@@ -168,7 +168,7 @@ it("finds an altered decision, probability, outcome or digest though all receipt
   expect(await verify(() => resealed(lines))).toMatchObject({ lines: lines.length - 1 });
   for (const [place, path, by] of cases) {
     const log = resealed(lines.with(place, altered(lines[place], path, by as never) as Line));
-    expect(await refusalOf(log), `${path.join("..")} of line ${place + 1}`).toMatch(/^(line \d+, )?(event|the head)/);
+    expect(await refusalOf(log), `${path.join(".")} of line ${place + 1}`).toMatch(/^(line \d+, )?(event|the head)/);
   }
 });
 
