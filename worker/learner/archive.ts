@@ -6,6 +6,7 @@ import { shownAtOf } from "../domain/ids/uuid.ts";
 import { Problem } from "../protocol/problem.ts";
 import { dayOf, type Part, type Volume } from "./store/archive-store.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
+import { Turns } from "./turns.ts";
 
 /** Files of one alarm, because encoding one takes up to three seconds. */
 const FILES_AT_ONCE = 2;
@@ -19,7 +20,7 @@ const DELETED_AT_ONCE = 1000;
 export class Archive {
   readonly #bucket: R2Bucket;
   readonly #store: LearnerStore;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   constructor(bucket: R2Bucket, store: LearnerStore) {
     this.#bucket = bucket;
@@ -36,7 +37,7 @@ export class Archive {
    * @param before rows shown before this time may be forgotten. @param forget deletes the rows of a volume, in a transaction with `andThen`.
    */
   run(before: number, forget: (volume: Volume, andThen: () => void) => Promise<void>): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       const volume = this.#volume(before);
       if (!volume) return;
       for (let files = 0; files < FILES_AT_ONCE; files++) {
@@ -140,7 +141,7 @@ export class Archive {
    */
   erase(ids: readonly string[]): Promise<Set<string>> {
     const sought = new Set(ids);
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       const times = ids.map(shownAtOf);
       const holds = ({ from, until }: Part) => times.some((time) => time >= from && time < until);
       return this.#rewrite(this.#store.archive.parts().filter(holds), (line) => sought.has(idOf(line)));
@@ -152,7 +153,7 @@ export class Archive {
     const sought = new Set(hashes);
     const has = ({ hash, hashes: own }: LogLine) =>
       sought.has(hash as string) || ((own as string[] | undefined)?.some((each) => sought.has(each)) ?? false);
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       const [ids, spans] = [new Set<string>(), new Set<number>()];
       const parts = this.#store.archive.parts();
       await this.#each(parts, async (part) => {
@@ -205,18 +206,12 @@ export class Archive {
 
   /** Deletes the files of all generations of the model, which may be deleted. A volume in progress begins again. */
   deleteAll(model: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       const keys: string[] = [];
       for await (const key of this.#keys(`model=${model}/`)) keys.push(key);
       if (this.#store.exists) this.#store.transact(() => this.#store.archive.deleteParts());
       for (let i = 0; i < keys.length; i += DELETED_AT_ONCE) await this.#bucket.delete(keys.slice(i, i + DELETED_AT_ONCE));
     });
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => {});
-    return done;
   }
 }
 

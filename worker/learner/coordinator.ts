@@ -4,31 +4,72 @@ import { mergedPolicies, type Policies, restorePolicies } from "../domain/model/
 import type { StoredSnapshot } from "../domain/model/publication.ts";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
+import type { LearnerRpc } from "../rpc/learner.ts";
 import { learner, Unreachable } from "../rpc/learner-client.ts";
-import type { Allowance, Order } from "../rpc/message.ts";
+import type { Allowance, Answer, Order } from "../rpc/message.ts";
 import { allotted, committedTo, isShort } from "./allotment.ts";
+import type { CurrentModel } from "./current-model.ts";
 import type { LiveModel } from "./live-model.ts";
 import type { Relearning } from "./relearning.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 import type { Shard } from "./store/shard-store.ts";
+import { Turns } from "./turns.ts";
 
 const NOTHING: Allowance = { open: 0, bytes: 0, deferred: 0 };
 
+/** A question to another shard. */
+type Ask<T> = (stub: DurableObjectStub<LearnerRpc>, shard: number) => Promise<Answer<T>>;
+
 /**
  * The coordinator of a model's shards, which is shard 0. It gives orders to the others, collects their sums and merges them into one
- * snapshot. A shard that does not answer is represented by the sums that it sent last. Its calls run one after the other.
+ * snapshot. A shard that does not answer is represented by the sums that it sent last. Orders go out one after the other. A learner without
+ * other shards is the whole model: nothing is collected, and its own state is the model's.
  */
 export class Coordinator {
   readonly #env: Environment;
   readonly #store: LearnerStore;
-  readonly #live: () => LiveModel;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #current: CurrentModel;
+  readonly #turns = new Turns();
   #restored?: { readonly version: number; readonly policies: Policies };
 
-  constructor(env: Environment, store: LearnerStore, live: () => LiveModel) {
+  constructor(env: Environment, store: LearnerStore, current: CurrentModel) {
     this.#env = env;
     this.#store = store;
-    this.#live = live;
+    this.#current = current;
+  }
+
+  /** Asks the other shards, in the order of their numbers. A shard that is gone already answers with nothing. */
+  askOthers<T>(ask: Ask<T>): Promise<(T | undefined)[]> {
+    const { name, config, coordinates } = this.#store;
+    return Promise.all(
+      (coordinates ? others(config) : []).map((shard) =>
+        learner(this.#env, shardName(name, shard), (stub) => ask(stub, shard)).catch((error) => {
+          if (error instanceof Problem && error.status === 404) return undefined;
+          throw error;
+        }),
+      ),
+    );
+  }
+
+  /** The answer of this learner, then those of the other shards. */
+  async withOthers<T>(own: T, ask: Ask<T>): Promise<T[]> {
+    return [own, ...(await this.askOthers(ask)).filter((each) => each !== undefined)];
+  }
+
+  /** The version of the policies that decide. */
+  get version(): number {
+    return this.#store.coordinates ? this.#store.editions.newestVersion() : this.#store.seq;
+  }
+
+  /** Collects the sums of other shards, if there are any, so that a log can end with them. */
+  async collect(): Promise<void> {
+    if (this.#store.coordinates) await this.gather({ keep: false });
+  }
+
+  /** Keeps a snapshot of the model as isolates get it. */
+  async keepEdition(): Promise<void> {
+    const { live } = this.#current.get();
+    await (this.#store.coordinates ? this.gather({ keep: true }) : live.snapshot());
   }
 
   /**
@@ -37,7 +78,7 @@ export class Coordinator {
    * @throws {Problem} 503 while a shard has not taken part since its creation, the last rollback or the last relearning.
    */
   gather({ keep }: { readonly keep: boolean }): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       await this.#orderAll(keep);
       await this.#merge(keep);
     });
@@ -45,7 +86,7 @@ export class Coordinator {
 
   /** Tells all shards what to do. Those that cannot be reached hear of it later. */
   async announce(): Promise<void> {
-    await this.#inTurn(() => this.#orderAll(false));
+    if (this.#store.coordinates) await this.#turns.take(() => this.#orderAll(false));
   }
 
   /**
@@ -54,7 +95,7 @@ export class Coordinator {
    * @returns whether it did: not before all shards have learnt their logs but for a page each.
    */
   takeOver(relearning: Relearning): Promise<boolean> {
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       const { shards, term } = this.#store;
       const startedAt = this.#store.relearning.begun?.startedAt;
       const caughtUp = !this.#store.coordinates || (await this.#orderAll(false));
@@ -95,7 +136,7 @@ export class Coordinator {
    * @param since the `configuration` of the store from which that one was made. @throws {Problem} 503 if a new shard cannot be reached.
    */
   admit(config: ModelConfig, since: string | undefined): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       if (this.#store.configuration !== since) return;
       const present = others(this.#store.config);
       const fresh = others(config).slice(present.length);
@@ -158,7 +199,7 @@ export class Coordinator {
     if (rows.some((row) => row?.term !== term)) {
       throw new Unreachable("a shard of the model has not been reached since it was made, rolled back or relearnt");
     }
-    const own = await newestSums(this.#store, this.#live(), keep);
+    const own = await newestSums(this.#store, this.#current.get().live, keep);
     const seqs = [own.seq, ...(rows as Shard[]).map(({ seq }) => seq)];
     const version = shards.merged.newestVersion();
     const isKept = !keep || shards.merged.versions()[0] === version;
@@ -172,8 +213,13 @@ export class Coordinator {
     this.#restored = { version: shards.merged.newestVersion(), policies };
   }
 
-  /** The merged policies. They only decide: whatever they learnt would be lost. */
-  async policies(): Promise<Policies> {
+  /** The policies that decide: those of this learner, or merged ones. Those only decide: whatever they learnt would be lost. */
+  async deciding(own: Policies): Promise<Policies> {
+    return this.#store.coordinates ? this.merged() : own;
+  }
+
+  /** The policies with the sums of all shards. @throws {Problem} 503 while a shard has not taken part. */
+  async merged(): Promise<Policies> {
     const { merged } = this.#store.shards;
     const version = merged.newestVersion();
     if (this.#restored?.version !== version) {
@@ -189,7 +235,8 @@ export class Coordinator {
    * @throws {Problem} 404 if the version is not kept, 409 if a shard does not keep it, 503 if one cannot be reached.
    */
   rollBack(version: number): Promise<void> {
-    return this.#inTurn(async () => {
+    if (!this.#store.coordinates) return this.#current.get().live.rollBack(version);
+    return this.#turns.take(async () => {
       const { shards, config } = this.#store;
       const kept = shards.merged.kept(version);
       const mark = shards.markOf(version);
@@ -203,7 +250,7 @@ export class Coordinator {
         others(config).map((shard) => learner(this.#env, shardName(this.#store.name, shard), (stub) => stub.keeps(backs[shard - 1]))),
       );
       if (keeps.includes(false)) throw new Problem(409, `version: shard ${keeps.indexOf(false) + 1} does not keep its part of ${version}`);
-      await this.#live().rollBack(mark.shards[0], () => {
+      await this.#current.get().live.rollBack(mark.shards[0], () => {
         shards.merged.deleteAfter(version);
         shards.saveMerged(kept.parts, mark, true);
         this.#store.raiseTerm();
@@ -211,12 +258,6 @@ export class Coordinator {
         for (const shard of shards.numbers()) shards.sendBack(shard, backs[shard - 1] ?? (shards.find(shard) as Shard).first);
       });
     });
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => {});
-    return done;
   }
 }
 

@@ -9,6 +9,8 @@ import type { LearnerStore } from "./store/learner-store.ts";
 export interface Describing {
   /** Null if this version of the worker does not read the state. */
   readonly digest: string | null;
+  /** The version of the policies that decide. */
+  readonly version: number;
   readonly report: EncodingReport;
 }
 
@@ -16,7 +18,7 @@ export interface Describing {
 export function description(
   store: LearnerStore,
   { counters: all, figures, open, bytes, relearning }: Totals,
-  { digest, report }: Describing,
+  { digest, version: modelVersion, report }: Describing,
 ): Description {
   const { converted, retracted, impressions, ...counters } = all;
   const pending = open.impressions - open.observed;
@@ -40,7 +42,7 @@ export function description(
     encoding: report.of(store.catalogue.actions),
     bytes,
     digest,
-    modelVersion: store.coordinates ? store.editions.newestVersion() : store.seq,
+    modelVersion,
     published: at === null ? null : { version, at },
     relearning,
     kept: store.editions.versions(),

@@ -1,15 +1,14 @@
 import { isSame, type ModelConfig } from "../domain/model/model.ts";
 import { Problem } from "../protocol/problem.ts";
 import type { Order } from "../rpc/message.ts";
-import type { LiveModel } from "./live-model.ts";
+import type { CurrentModel } from "./current-model.ts";
 import type { Relearning } from "./relearning.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 
 interface Shard {
   readonly store: LearnerStore;
   readonly relearning: Relearning;
-  /** The running model of the shard. */
-  readonly live: () => LiveModel;
+  readonly current: CurrentModel;
 }
 
 /**
@@ -17,7 +16,7 @@ interface Shard {
  * @param name of the shard. @param watermark of a shard that does not exist yet.
  * @throws {Problem} 409 if the shard has followed a later order of another generation or term, 503 if it has not learnt its log again.
  */
-export async function follow({ store, relearning, live }: Shard, name: string, order: Order, watermark: number): Promise<void> {
+export async function follow({ store, relearning, current }: Shard, name: string, order: Order, watermark: number): Promise<void> {
   const { generation, config, homes, horizon, catalogue, term, back } = order;
   const isNew = !store.exists;
   if (isNew) store.create({ name, config, generation, watermark, homes });
@@ -29,7 +28,7 @@ export async function follow({ store, relearning, live }: Shard, name: string, o
   if (isNew || isReset) store.transact(() => store.beginAt(horizon, term));
   if (store.term < term) {
     const raised = () => store.raiseTerm(term);
-    if (back !== null) await live().rollBack(back, raised);
+    if (back !== null) await current.get().live.rollBack(back, raised);
     else if (order.relearnt) await takeOver({ store, relearning }, { ...order.relearnt, config }, raised);
     if (store.term < term) throw new Problem(503, "the shard has not learnt its log again");
   }

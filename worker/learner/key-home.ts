@@ -3,18 +3,14 @@ import { counted } from "../domain/ids/join-key.ts";
 import { shardName, shardOf } from "../domain/ids/shard.ts";
 import { shownAtOf } from "../domain/ids/uuid.ts";
 import { windowOf } from "../domain/model/goals.ts";
-import type { ModelConfig } from "../domain/model/model.ts";
 import type { Environment } from "../environment.ts";
 import { learner, Unreachable } from "../rpc/learner-client.ts";
 import type { Intake, Note } from "../rpc/message.ts";
-import type { LiveModel } from "./live-model.ts";
+import type { CurrentModel } from "./current-model.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
 import type { Link } from "./store/link-store.ts";
-
-interface Running {
-  readonly config: ModelConfig;
-  readonly live: LiveModel;
-}
+import { Turns } from "./turns.ts";
+import type { Task } from "./upkeep.ts";
 
 type Events = readonly (ConversionEvent | KeyedEvent)[];
 
@@ -25,19 +21,24 @@ type Events = readonly (ConversionEvent | KeyedEvent)[];
 export class KeyHome {
   readonly #env: Environment;
   readonly #store: LearnerStore;
-  readonly #running: () => Running;
-  #delivery = Promise.resolve();
+  readonly #current: CurrentModel;
+  readonly #deliveries = new Turns();
 
-  constructor(env: Environment, store: LearnerStore, running: () => Running) {
+  constructor(env: Environment, store: LearnerStore, current: CurrentModel) {
     this.#env = env;
     this.#store = store;
-    this.#running = running;
+    this.#current = current;
+  }
+
+  /** The task of delivering the keys of new impressions to their homes. */
+  get task(): Task {
+    return { due: () => (this.#store.links.undelivered ? Date.now() : undefined), run: () => this.deliver() };
   }
 
   /** Enters events here, at the home of their key, or at the shard of their impression. @throws {Problem} 503 if it cannot be reached. */
   async enter(events: Events): Promise<Intake[]> {
     const keyed = events.flatMap((event, place) => ("key" in event && !("impression" in event) ? [{ event, place }] : []));
-    if (this.#store.config.shards === 1 || keyed.length === 0) return this.#running().live.enter(events);
+    if (this.#store.config.shards === 1 || keyed.length === 0) return this.#current.get().live.enter(events);
     const intakes = new Array<Intake>(events.length);
     const homes = await Promise.all(keyed.map(async (each) => ({ ...each, home: await this.#homeOf(each.event) })));
     const [ahead, own] = [homes.filter(({ home }) => home !== this.#shard), homes.filter(({ home }) => home === this.#shard)];
@@ -62,7 +63,7 @@ export class KeyHome {
     }
     const here = events.map((_, place) => place).filter((place) => intakes[place] === undefined);
     // Only now, because the calls may have outlasted the model that ran before.
-    const { live } = this.#running();
+    const { live } = this.#current.get();
     live.enter(here.map((place) => events[place])).forEach((intake, i) => {
       intakes[here[i]] = intake;
     });
@@ -94,7 +95,7 @@ export class KeyHome {
   }
 
   #hashesOf({ key, byPage }: KeyedEvent): readonly string[] {
-    return counted(key, byPage, this.#running().config.pageKeys);
+    return counted(key, byPage, this.#current.get().config.pageKeys);
   }
 
   /** The impression of another shard to which an event belongs. None if it belongs to one of this shard, or to none yet. */
@@ -104,7 +105,7 @@ export class KeyHome {
     const { action, goal, at } = event;
     const known = links.forwardedTo({ key, older }, event);
     if (known || conversions.sentTo({ key, older }, event) || conversions.isErased({ key, older }, event)) return known;
-    const from = at - windowOf(this.#running().config, goal);
+    const from = at - windowOf(this.#current.get().config, goal);
     const link = links.newest([key, ...older], action, from, at + 1);
     const own = link && impressions.newestWithKey([key, ...older], action, from, at + 1);
     return own && own > link.impression ? undefined : link;
@@ -136,7 +137,7 @@ export class KeyHome {
     for (const { key, impression, action } of notes) {
       if (action === null) continue;
       const joining = { keys: [key], action, shownAt: shownAtOf(impression) };
-      for (const { seq, ...waiting } of conversions.orphansOf(joining, this.#running().config)) {
+      for (const { seq, ...waiting } of conversions.orphansOf(joining, this.#current.get().config)) {
         await this.#forward({ ...waiting, impression, key, action: waiting.action }, { impression, shard });
         this.#store.transact(() => conversions.deleteOrphan(seq));
       }
@@ -146,9 +147,7 @@ export class KeyHome {
   /** Delivers the notes of this shard to the homes of their keys. @throws {Problem} 503 if a home cannot be reached. */
   deliver(): Promise<void> {
     // One after the other, so that no older note follows that of an erasure.
-    const done = this.#delivery.then(() => this.#deliverAll());
-    this.#delivery = done.catch(() => {});
-    return done;
+    return this.#deliveries.take(() => this.#deliverAll());
   }
 
   async #deliverAll(): Promise<void> {

@@ -1,121 +1,114 @@
-import type { Catalogue } from "../domain/catalogue/catalogue.ts";
-import { encodeRecord, wholeRecord } from "../domain/catalogue/catalogue-record.ts";
-import { featurizer, type ModelConfig } from "../domain/model/model.ts";
-import { publicationParts } from "../domain/model/policies.ts";
-import {
-  type Edition,
-  encodePublication,
-  type HeldEdition,
-  isNewer,
-  type Publication,
-  type StoredSnapshot,
-} from "../domain/model/publication.ts";
-import { Problem } from "../protocol/problem.ts";
-import type { News } from "../rpc/message.ts";
+import { shardOf } from "../domain/ids/shard.ts";
+import { KV_WRITE_MS, publishesAt } from "../domain/model/publication.ts";
+import type { Environment } from "../environment.ts";
+import { PublicationStore } from "../kv/publication-store.ts";
+import { learner, Unreachable } from "../rpc/learner-client.ts";
+import type { Coordinator } from "./coordinator.ts";
+import type { CurrentModel } from "./current-model.ts";
+import { Publisher } from "./publisher.ts";
 import type { LearnerStore } from "./store/learner-store.ts";
+import { Turns } from "./turns.ts";
+import type { Task } from "./upkeep.ts";
 
-/** Most bytes of newer publications and catalogues that isolates may take in a second. */
-const MOST_BYTES = 20_000_000;
-/** An isolate takes changes of the catalogue, if they have at most so many characters, and the whole otherwise. */
-const MOST_CHANGES = 100_000;
+/** Publishes what has changed: to isolates that ask the learner, and to KV. A shard asks its coordinator, which publishes for all. */
+export class Publishing {
+  readonly publisher: Publisher;
+  readonly #env: Environment;
+  readonly #stored: LearnerStore;
+  readonly #current: CurrentModel;
+  readonly #coordinator: Coordinator;
+  /** Writes of the publication, because KV keeps the last one. */
+  readonly #turns = new Turns();
 
-interface Encoded {
-  readonly publication: Publication;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-}
-
-/** The publication of a model's newest edition. It is encoded once, for KV and for all isolates. The store must hold a snapshot. */
-export class Publisher {
-  readonly #store: LearnerStore;
-  #encoded?: Edition & { readonly content: Promise<Encoded> };
-  #catalogue?: { readonly of: Catalogue; readonly config: ModelConfig; readonly bytes: Promise<Uint8Array<ArrayBuffer>> };
-  /** Bytes that isolates have taken in the running second. */
-  #taken = { since: 0, bytes: 0 };
-
-  constructor(store: LearnerStore) {
-    this.#store = store;
+  constructor(env: Environment, store: LearnerStore, current: CurrentModel, coordinator: Coordinator) {
+    this.#env = env;
+    this.#stored = store;
+    this.#current = current;
+    this.#coordinator = coordinator;
+    this.publisher = new Publisher(store);
   }
 
-  async newest(): Promise<Encoded> {
-    const { generation, editions } = this.#store;
-    const version = editions.newestVersion();
-    if (this.#encoded?.generation !== generation || this.#encoded.version !== version) {
-      const encoded = { generation, version, content: this.#encode() };
-      this.#encoded = encoded;
-      // The next call reads the snapshot again.
-      encoded.content.catch(() => {
-        if (this.#encoded === encoded) this.#encoded = undefined;
-      });
-    }
-    return this.#encoded.content;
+  /** The store of the model. @throws {Problem} 404 if the model was deleted meanwhile. */
+  get #store(): LearnerStore {
+    this.#current.get();
+    return this.#stored;
   }
 
-  async #encode(): Promise<Encoded> {
-    const { name: model, generation, config, editions } = this.#store;
-    const { seq: version, parts: saved } = editions.newest() as StoredSnapshot;
-    const catalogue = this.#store.catalogueVersion(version);
-    const header = { model, generation, version, publishedAt: Date.now(), config, catalogue };
-    const ids = [config, ...config.shadows].map(({ policy }) => policy);
-    const publication = { ...header, parts: await publicationParts(saved, ids) };
-    return { publication, bytes: await encodePublication(publication) };
+  /** The tasks of the catalogue and of the model. */
+  get tasks(): readonly Task[] {
+    const model = () => this.#modelDue();
+    return [
+      { due: () => this.#catalogueDue(), run: () => this.publishCatalogue() },
+      { due: model, dueWith: model, run: () => this.publish() },
+    ];
   }
 
-  /** The publication with the newest catalogue in it. */
-  async whole(): Promise<Uint8Array<ArrayBuffer>> {
-    const { publication } = await this.newest();
-    const { version: catalogue, actions } = this.#store.catalogue;
-    return encodePublication({ ...publication, catalogue, actions });
+  /** When a catalogue that KV does not have is due. */
+  #catalogueDue(): number | undefined {
+    const { version, at } = this.#store.catalogued;
+    if (this.#store.shard > 0) return undefined;
+    return this.#store.catalogueVersion() > version ? (at ?? 0) + KV_WRITE_MS : undefined;
   }
 
-  /** The whole catalogue at its newest version. */
-  catalogue(): Promise<Uint8Array<ArrayBuffer>> {
-    const { name, generation, catalogue, config } = this.#store;
-    if (this.#catalogue?.of !== catalogue || this.#catalogue.config !== config) {
-      const record = wholeRecord(name, generation, catalogue, columnsOf(catalogue, config));
-      this.#catalogue = { of: catalogue, config, bytes: encodeRecord(record) };
-    }
-    return this.#catalogue.bytes;
+  #modelDue(): number | undefined {
+    const { published, offered, seq, config, shard } = this.#store;
+    if (shard > 0) return publishesAt(published, seq, config);
+    // A kept snapshot that KV does not have is due as soon as KV takes it.
+    return offered > published.version ? (published.at ?? 0) + KV_WRITE_MS : publishesAt(published, seq, config);
+  }
+
+  /** Runs after all writes of the publication so far, and before all later ones. */
+  inTurn(work: () => Promise<void>): Promise<void> {
+    return this.#turns.take(work);
+  }
+
+  publishCatalogue(): Promise<void> {
+    return this.inTurn(() => this.#putCatalogue());
   }
 
   /**
-   * The parts that are newer than those of an isolate. If many isolates ask at the moment, it gets nothing long, unless `always`.
+   * Keeps a snapshot, which isolates may take from now on, puts it into KV, then notes it as published. After an interruption, each
+   * step can be repeated.
    */
-  async newer(held: HeldEdition, always: boolean): Promise<News> {
-    const { publication, bytes } = await this.newest();
-    const isBehind = isNewer(publication, held);
-    // Read after the publication, so that it is at least the one that the publication names.
-    const { generation, catalogue } = this.#store;
-    const version = held.generation === generation ? held.catalogue : -1;
-    const record = version < catalogue.version ? await this.#catalogueAfter(version) : null;
-    return {
-      publication: isBehind && (always || this.#mayTake(bytes.length)) ? bytes : null,
-      newest: { generation, catalogue: catalogue.version },
-      // Changes are few bytes.
-      catalogue: record && (always || record.length <= 2 * MOST_CHANGES || this.#mayTake(record.length)) ? record : null,
-    };
+  async publish(): Promise<void> {
+    if (this.#store.shard > 0) return this.#askCoordinator();
+    await this.#coordinator.keepEdition();
+    return this.inTurn(async () => {
+      // First, because the publication names the catalogue that it needs.
+      await this.#putCatalogue();
+      const { published, editions } = this.#store;
+      // The turn before has published this change too.
+      if (published.version === editions.newestVersion()) return;
+      await kvWrite(published.at);
+      await this.#coordinator.keepEdition();
+      const { publication, bytes } = await this.publisher.newest();
+      await new PublicationStore(this.#env.EVENTS).put(bytes, publication);
+      // Not the time of encoding, because KV counts from its write.
+      this.#store.transact(() => this.#store.setPublished(publication.version, Date.now()));
+    });
   }
 
-  #catalogueAfter(version: number): Promise<Uint8Array<ArrayBuffer>> {
-    const { name: model, generation, catalogue } = this.#store;
-    const changes = this.#store.catalogueChanges(version, MOST_CHANGES);
-    return changes ? encodeRecord({ model, generation, version: catalogue.version, base: version, changes }) : this.catalogue();
+  async #askCoordinator(): Promise<void> {
+    const { name, shard, seq } = this.#store;
+    const isMember = await learner(this.#env, shardOf(name).model, (stub) => stub.gather(shard));
+    // The model may never get a shard that was made for it. It has no impressions, so nothing is missing from a publication.
+    if (!isMember) this.#store.transact(() => this.#store.setPublished(seq, Date.now()));
+    // Else the alarm would ring again at once, and again.
+    if ((this.#modelDue() ?? Number.POSITIVE_INFINITY) <= Date.now()) throw new Unreachable("the coordinator has not reached this shard");
   }
 
-  #mayTake(bytes: number): boolean {
-    const now = Date.now();
-    if (Math.abs(now - this.#taken.since) >= 1000) this.#taken = { since: now, bytes: 0 };
-    if (this.#taken.bytes >= MOST_BYTES) return false;
-    this.#taken.bytes += bytes;
-    return true;
+  /** Puts the catalogue into KV unless it is there, and notes that. */
+  async #putCatalogue(): Promise<void> {
+    if (this.#catalogueDue() === undefined) return;
+    await kvWrite(this.#store.catalogued.at);
+    const { name: model, catalogue } = this.#store;
+    await new PublicationStore(this.#env.EVENTS).putCatalogue(await this.publisher.catalogue(), { model });
+    this.#store.transact(() => this.#store.setCatalogued(catalogue.version, Date.now()));
   }
 }
 
-/** The columns of the available actions. Undefined if they do not fit the encoder: an earlier configuration took them. */
-function columnsOf({ available }: Catalogue, config: ModelConfig): Uint8Array | undefined {
-  try {
-    return featurizer(config).columns(available);
-  } catch (error) {
-    if (error instanceof Problem) return undefined;
-    throw error;
-  }
+/** Waits until KV takes a write of a key again. */
+async function kvWrite(last: number | null): Promise<void> {
+  const passed = Math.abs(Date.now() - (last ?? 0));
+  if (passed < KV_WRITE_MS) await scheduler.wait(KV_WRITE_MS - passed);
 }

@@ -9,8 +9,33 @@ import type { ModelCounts, Totals } from "./model-counts.ts";
 
 type Answered<T> = Promise<Message.Answer<T>>;
 
-/** The methods that an isolate may call on the learner of a model. Every refusal comes as a value of `Answer`. */
-export interface LearnerRpc extends Rpc.DurableObjectBranded {
+/** Calls of isolates and pages: decisions, impressions and conversions. */
+export interface ServingRpc {
+  /** Decides, and registers each shown action as an impression. */
+  recommend(request: Message.RecommendRequest): Answered<Message.Recommendation>;
+  /**
+   * Registers impressions that an isolate has shown. Known ones change nothing. Impressions that are too old, over a limit, or of
+   * another generation are refused and counted.
+   */
+  registerShown(registration: Message.Registration): Answered<Message.Registry>;
+  /** Registers impressions decided elsewhere: all of them or, if one is refused, none. A page may do so only if the model is `local`. */
+  register(items: readonly Message.Shown[], options?: Message.Registering): Answered<readonly Message.Registered[]>;
+  /** Takes conversions and returns one result for each. */
+  ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Answered<readonly Message.Intake[]>;
+  /** Marks deferred impressions as shown, and takes public goals that a page reports. 429 if pages report too much. */
+  report(report: Message.PageReport): Answered<Message.PageResults>;
+  /** Marks a deferred impression as shown; null if it is unknown. */
+  activate(id: string): Answered<Message.Activation | null>;
+  /** The newest publication with its catalogue, for an isolate that holds nothing and finds nothing in KV. */
+  publication(): Answered<Uint8Array<ArrayBuffer>>;
+  /**
+   * Editions newer than those that an isolate holds. Nothing long if many isolates ask at the moment, unless `always`.
+   */
+  newer(held: HeldEdition, always?: boolean): Answered<Message.News>;
+}
+
+/** Calls that change a model: its configuration, its catalogue and its data. */
+export interface AdministrationRpc {
   /** Creates the model, or changes the part of its configuration that learnt state does not depend on. Else 409. */
   configure(name: string, body: ModelBody): Answered<{ readonly created: boolean }>;
   /** Changes the part of the configuration of an existing model that the body names. Else 404 or 409. */
@@ -28,31 +53,35 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   remove(): Answered<null>;
   /** Deletes the archived files of all generations of a model, which may be deleted already. */
   removeArchive(name: string): Answered<null>;
+  /** Replaces the catalogue. */
+  setActions(actions: readonly Action[]): Answered<Catalogue>;
+  /** Adds, changes and removes actions of the catalogue. */
+  changeActions(patch: ActionsPatch): Answered<Catalogue>;
+  /** Takes lines of a past log: impressions in order of time, each before its conversions. All lines or none. */
+  importLog(lines: readonly Message.PastLine[]): Answered<Imported>;
+  /**
+   * Erases the data of an impression of a generation, and its conversions, registered or not. Learnt sums keep its contribution. False
+   * if the log does not reach back to it.
+   */
+  erase(id: string, generation: number): Answered<boolean>;
+  /** Erases all impressions of a join key, given by its hashes. Returns their number. */
+  eraseKey(hashes: KeyHashes): Answered<number>;
+  /** Sets a lost alarm again, and closes buckets that only KV knows of. */
+  heal(): Answered<null>;
+}
+
+/** Calls that change nothing that a model has learnt: figures, explanations and the event log. */
+export interface ReadingRpc {
   /** Configuration, counts and digest. */
   describe(): Answered<Message.Description>;
   /** Data of the dashboard. */
   metrics(): Answered<Message.Measurement>;
   /** How probably visitors examine each place of a list, by the random lists of the log. */
   examination(): Answered<Message.Examination>;
-  /** Replaces the catalogue. */
-  setActions(actions: readonly Action[]): Answered<Catalogue>;
-  /** Adds, changes and removes actions of the catalogue. */
-  changeActions(patch: ActionsPatch): Answered<Catalogue>;
-  /** Decides, and registers each shown action as an impression. */
-  recommend(request: Message.RecommendRequest): Answered<Message.Recommendation>;
-  /**
-   * Registers impressions that an isolate has shown. Known ones change nothing. Impressions that are too old, over a limit, or of
-   * another generation are refused and counted.
-   */
-  registerShown(registration: Message.Registration): Answered<Message.Registry>;
-  /** Registers impressions decided elsewhere: all of them or, if one is refused, none. A page may do so only if the model is `local`. */
-  register(items: readonly Message.Shown[], options?: Message.Registering): Answered<readonly Message.Registered[]>;
-  /** Takes conversions and returns one result for each. */
-  ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Answered<readonly Message.Intake[]>;
-  /** Marks deferred impressions as shown, and takes public goals that a page reports. 429 if pages report too much. */
-  report(report: Message.PageReport): Answered<Message.PageResults>;
-  /** Takes lines of a past log: impressions in order of time, each before its conversions. All lines or none. */
-  importLog(lines: readonly Message.PastLine[]): Answered<Imported>;
+  /** Current estimates of all catalogue actions in a context. */
+  estimates(context?: Features): Answered<readonly Message.Estimate[]>;
+  /** An impression, its decision, and the model's current estimates; null if it is unknown. */
+  impression(id: string): Answered<Message.Explanation | null>;
   /**
    * The beginning of an export of all rows after a row. A model of several shards collects their sums first, so that the log ends with
    * them. Its exports begin with 0 or after merged sums, else 422.
@@ -62,25 +91,16 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   logPart(span: Message.LogSpan): Answered<Message.LogPart>;
   /** A page of this shard's rows; empty at the end. */
   log(span: Message.LogSpan): Answered<readonly LogRow[]>;
-  /** An impression, its decision, and the model's current estimates; null if it is unknown. */
-  impression(id: string): Answered<Message.Explanation | null>;
-  /** Marks a deferred impression as shown; null if it is unknown. */
-  activate(id: string): Answered<Message.Activation | null>;
-  /**
-   * Erases the data of an impression of a generation, and its conversions, registered or not. Learnt sums keep its contribution. False
-   * if the log does not reach back to it.
-   */
-  erase(id: string, generation: number): Answered<boolean>;
-  /** Erases all impressions of a join key, given by its hashes. Returns their number. */
-  eraseKey(hashes: KeyHashes): Answered<number>;
-  /** Current estimates of all catalogue actions in a context. */
-  estimates(context?: Features): Answered<readonly Message.Estimate[]>;
-  /** The newest publication with its catalogue, for an isolate that holds nothing and finds nothing in KV. */
-  publication(): Answered<Uint8Array<ArrayBuffer>>;
-  /**
-   * Editions newer than those that an isolate holds. Nothing long if many isolates ask at the moment, unless `always`.
-   */
-  newer(held: HeldEdition, always?: boolean): Answered<Message.News>;
+  /** The counts of this learner for a description. The counts of all learners of a model add up. */
+  totals(): Answered<Totals>;
+  /** The counts of this learner for the dashboard. */
+  counts(): Answered<ModelCounts>;
+  /** Impressions with a closed window in a context, by the ids of their actions. */
+  closedCounts(context: Features | undefined, actions: readonly string[]): Answered<readonly Message.ClosedCount[]>;
+}
+
+/** Calls between the shards of a model. */
+export interface ShardRpc {
   /** State of the served policy. It takes no place among the kept snapshots. */
   snapshot(): Answered<{ readonly version: number; readonly bytes: Uint8Array }>;
   /** Makes a shard do what its coordinator says, and returns its sums. Else 409 if the shard is of a later generation. */
@@ -91,13 +111,14 @@ export interface LearnerRpc extends Rpc.DurableObjectBranded {
   gather(shard: number): Answered<boolean>;
   /** Takes notes of another shard on keys whose home is here. A repetition changes nothing. */
   link(notes: readonly Message.Note[], shard: number): Answered<null>;
-  /** The counts of this learner, those of a description or of the dashboard. Those of a model's learners add up. */
-  totals(): Answered<Totals>;
-  counts(): Answered<ModelCounts>;
-  /** Impressions with a closed window in a context, by the ids of their actions. */
-  closedCounts(context: Features | undefined, actions: readonly string[]): Answered<readonly Message.ClosedCount[]>;
   /** Whether an impression of any shard has a key whose home is here. */
   knows(key: string): Answered<boolean>;
-  /** Sets a lost alarm again, and closes buckets that only KV knows of. */
-  heal(): Answered<null>;
 }
+
+/** The calls that a learner answers. Every refusal comes as a value of `Answer`. */
+export interface LearnerRpc extends Rpc.DurableObjectBranded, ServingRpc, AdministrationRpc, ReadingRpc, ShardRpc {}
+
+/** The calls of an audience as an object of the learner implements them: a refusal is an exception. */
+export type Implemented<Calls> = {
+  [Name in keyof Calls]: Calls[Name] extends (...args: infer Args) => Answered<infer T> ? (...args: Args) => Promise<T> : never;
+};

@@ -1,0 +1,217 @@
+import { changeBetween, checkActions } from "../../domain/catalogue/catalogue.ts";
+import type { KeyHashes } from "../../domain/ids/join-key.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { bucketAt } from "../../domain/impression/bucket.ts";
+import { checkCandidates, checkNumbers } from "../../domain/model/capacity.ts";
+import { withVocabulary } from "../../domain/model/encoding.ts";
+import { checkGrows, configureModel, isSame, type ModelConfig, reconfigureModel, renewed } from "../../domain/model/model.ts";
+import { relearntModel } from "../../domain/model/relearnt-model.ts";
+import { type Environment, graceMs } from "../../environment.ts";
+import { PublicationStore } from "../../kv/publication-store.ts";
+import type { Catalogue as Changed, Imported, Rollback } from "../../protocol/answers.ts";
+import { Problem, unknownModel } from "../../protocol/problem.ts";
+import type { Action, ActionsPatch, ModelBody, ModelPatch } from "../../protocol/schema.ts";
+import type { AdministrationRpc, Implemented } from "../../rpc/learner.ts";
+import type { PastLine } from "../../rpc/message.ts";
+import { isOfNamesake } from "../ledger.ts";
+import type { Parts } from "../parts.ts";
+import { pastRowsOf } from "../registering.ts";
+
+/** Changes a model: its configuration, its catalogue and its data. */
+export class Administration implements Implemented<AdministrationRpc> {
+  readonly #parts: Parts;
+  readonly #storage: DurableObjectStorage;
+
+  constructor(parts: Parts, storage: DurableObjectStorage) {
+    this.#parts = parts;
+    this.#storage = storage;
+  }
+
+  async configure(name: string, body: ModelBody): Promise<{ readonly created: boolean }> {
+    const { env, store, coordinator, publishing, upkeep } = this.#parts;
+    const { configuration } = store;
+    const stored = configuration === undefined ? undefined : store.config;
+    const config = await (stored ? reconfigureModel(body, stored) : configureModel(body));
+    // Another call has changed it meanwhile.
+    if (store.configuration !== configuration) return this.configure(name, body);
+    if ("conflict" in config) {
+      throw new Problem(
+        409,
+        `model ${name} has learnt under another configuration: ${config.conflict}. Send the old value, or POST the new configuration to ` +
+          `/v1/models/${name}/reset: it learns the log again if the body says "from": "log", else it forgets what was learnt`,
+      );
+    }
+    if (stored && isSame(stored, config)) return { created: false };
+    const now = Date.now();
+    if (stored && config.shards > stored.shards) {
+      await coordinator.admit(config, configuration);
+      if (store.configuration !== configuration) return this.configure(name, body);
+    }
+    if (stored) store.reconfigure(config);
+    else store.create({ name, config, generation: now, watermark: firstBucket(env, config), homes: config.shards });
+    await upkeep.now(() => publishing.publish());
+    return { created: !stored };
+  }
+
+  async reconfigure(body: ModelPatch): Promise<null> {
+    const { store } = this.#parts;
+    if (!store.exists) throw unknownModel();
+    await this.configure(store.name, { window: store.config.window, ...body });
+    return null;
+  }
+
+  async reset(body: ModelBody | null): Promise<null> {
+    const { store, publishing, upkeep } = this.#parts;
+    if (!store.exists) throw unknownModel();
+    const { shards } = store.config;
+    const config = body ? await configureModel({ shards, ...body }) : renewed(store.config);
+    checkGrows({ shards }, config);
+    store.reset(withVocabulary(config, store.catalogue.actions), Math.max(Date.now(), store.generation + 1));
+    upkeep.disarm();
+    await upkeep.now(() => publishing.publish());
+    return null;
+  }
+
+  async relearn(body: ModelPatch | null): Promise<null> {
+    const { store, running, coordinator } = this.#parts;
+    if (!store.exists) throw unknownModel();
+    if (!body) await running.recover();
+    else {
+      await running.relearn(await relearntModel(body, store.config));
+      await coordinator.announce();
+    }
+    return null;
+  }
+
+  async rollBack(version?: number): Promise<Rollback> {
+    const { store, current, coordinator, publishing, upkeep } = this.#parts;
+    current.get();
+    const kept = store.editions.versions();
+    const to = version ?? kept[1] ?? kept[0];
+    if (to === undefined) throw new Problem(409, "there is no kept snapshot to go back to yet");
+    await coordinator.rollBack(to);
+    await upkeep.now(() => publishing.publish());
+    return { restored: to, modelVersion: store.seq, kept };
+  }
+
+  async remove(): Promise<null> {
+    const { env, store, coordinator, publishing, upkeep } = this.#parts;
+    await publishing.inTurn(async () => {
+      if (!store.exists) throw unknownModel();
+      await coordinator.askOthers((stub) => stub.remove());
+      if (store.shard === 0) await new PublicationStore(env.EVENTS).delete(store.name);
+      await this.#storage.deleteAlarm();
+      await store.deleteAll();
+      upkeep.disarm();
+    });
+    return null;
+  }
+
+  async removeArchive(name: string): Promise<null> {
+    await this.#parts.archive?.deleteAll(name);
+    return null;
+  }
+
+  setActions(actions: readonly Action[]): Promise<Changed> {
+    return this.#replaceActions(actions);
+  }
+
+  async changeActions(patch: ActionsPatch): Promise<Changed> {
+    this.#parts.current.get();
+    return this.#replaceActions(this.#parts.store.catalogue.with(patch));
+  }
+
+  async #replaceActions(actions: readonly Action[]): Promise<Changed> {
+    const { store, current, publishing, upkeep } = this.#parts;
+    const { config, featurize } = current.get();
+    checkActions(actions);
+    const { size, changed } = changeBetween(store.catalogue.actions, actions);
+    // A repeated catalogue is no new version, and publishes what was learnt meanwhile.
+    if (changed.length === 0 && size === store.catalogue.size) await upkeep.now(() => publishing.publish());
+    else {
+      checkCandidates(config, size);
+      for (const [, action] of changed) featurize().vector(undefined, action);
+      checkNumbers(config, size);
+      const encoding = withVocabulary(config, actions);
+      store.transact(() => {
+        if (encoding !== config) store.reconfigure(encoding);
+        store.replaceActions(actions);
+      });
+      await upkeep.now(() => (encoding === config ? publishing.publishCatalogue() : publishing.publish()));
+    }
+    return { actions: size, version: store.catalogue.version };
+  }
+
+  async importLog(lines: readonly PastLine[]): Promise<Imported> {
+    const { store, current, running, upkeep } = this.#parts;
+    const { config, featurize, live, admission } = current.get();
+    if (config.shards > 1) throw new Problem(422, "shards: expected 1 during an import; set more afterwards");
+    const policies = await running.policies();
+    const rows = pastRowsOf(lines, { store, config, featurize: featurize(), policies });
+    const isOpen = (id: string) => shownAtOf(id) >= store.watermark;
+    admission.check(rows.filter((row) => "features" in row && isOpen(row.id) && !store.impressions.find(row.id)).length);
+    const imported = { impressions: 0, repeated: 0, conversions: {} as Record<string, number> };
+    live.takePast(policies, rows).forEach((status, i) => {
+      if (!("features" in rows[i])) imported.conversions[status] = (imported.conversions[status] ?? 0) + 1;
+      else imported[status === "registered" ? "impressions" : "repeated"]++;
+    });
+    if (rows.length > 0) {
+      const oldest = Math.min(...rows.map((row) => shownAtOf("features" in row ? row.id : row.event.impression)));
+      await upkeep.arm(oldest);
+    }
+    return imported;
+  }
+
+  async erase(id: string, generation: number): Promise<boolean> {
+    const { store, archive, keyHome, upkeep } = this.#parts;
+    if (!store.exists || isOfNamesake(store, id, generation)) return false;
+    if (shownAtOf(id) < store.retainedSince) return ((await archive?.erase([id]))?.size ?? 0) > 0;
+    await this.#erase([id]);
+    await archive?.erase([id]);
+    await upkeep.attempt(() => keyHome.deliver());
+    return true;
+  }
+
+  async eraseKey(hashes: KeyHashes): Promise<number> {
+    const { store, current, coordinator, archive, keyHome, upkeep } = this.#parts;
+    current.get();
+    const erased = await this.#erase(store.impressions.withKey(hashes));
+    store.transact(() => {
+      store.conversions.eraseKey(hashes);
+      store.links.eraseKey(hashes);
+    });
+    await upkeep.attempt(() => keyHome.deliver());
+    const elsewhere = await coordinator.askOthers((stub) => stub.eraseKey(hashes));
+    const archived = (await archive?.eraseKey(hashes)) ?? new Set();
+    const here = erased + Array.from(archived).filter((id) => shownAtOf(id) < store.retainedSince).length;
+    return elsewhere.reduce((sum: number, count = 0) => sum + count, here);
+  }
+
+  async #erase(ids: readonly string[]): Promise<number> {
+    const { store, current, running, closing, publishing, upkeep } = this.#parts;
+    const { live } = current.get();
+    await running.policies();
+    const { journal } = closing;
+    // The journal of audited buckets has expired.
+    const journalled = ids.filter((id) => shownAtOf(id) >= store.audited);
+    await Promise.all(journalled.map((id) => journal.erase(id)));
+    const left = ids.filter((id) => !store.impressions.find(id)?.erased);
+    // The publication may hold a vector that is forgotten now.
+    if (left.length > 0 && (await live.erase(left))) await upkeep.now(() => publishing.publish());
+    return left.length;
+  }
+
+  async heal(): Promise<null> {
+    const { store, coordinator, closing, upkeep } = this.#parts;
+    if (!store.exists) return null;
+    upkeep.disarm();
+    await upkeep.now(() => closing.close());
+    await coordinator.askOthers((stub) => stub.heal());
+    return null;
+  }
+}
+
+/** Start of the oldest bucket that is open in a new model. */
+export function firstBucket(env: Environment, { window }: Pick<ModelConfig, "window">): number {
+  return bucketAt(Date.now() - window.ms - graceMs(env), window.ms);
+}

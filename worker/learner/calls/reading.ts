@@ -1,0 +1,120 @@
+import type { LogRow } from "../../domain/archive/log-line.ts";
+import { beliefsOf } from "../../domain/catalogue/belief.ts";
+import { Problem, unknownModel } from "../../protocol/problem.ts";
+import type { Features } from "../../protocol/schema.ts";
+import type { Implemented, ReadingRpc } from "../../rpc/learner.ts";
+import type * as Message from "../../rpc/message.ts";
+import { added, addedTotals, type ModelCounts, type Totals } from "../../rpc/model-counts.ts";
+import { countsOf, totalsOf } from "../counts.ts";
+import { type Describing, description } from "../description.ts";
+import { examine } from "../examination.ts";
+import { explain } from "../explanation.ts";
+import { checkStart, headOf, partOf, spansOf } from "../exporting.ts";
+import { measure } from "../metrics.ts";
+import type { Parts } from "../parts.ts";
+
+/** Tells what a model has learnt and counted. */
+export class Reading implements Implemented<ReadingRpc> {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  async describe(): Promise<Message.Description> {
+    const { store, coordinator } = this.#parts;
+    const describing = await this.#describing();
+    return description(store, addedTotals(await coordinator.withOthers(await this.totals(), (stub) => stub.totals())), describing);
+  }
+
+  async totals(): Promise<Totals> {
+    const { store, current, relearning } = this.#parts;
+    return totalsOf(store, current.get().config, relearning, Date.now());
+  }
+
+  async counts(): Promise<ModelCounts> {
+    const { store, current, relearning } = this.#parts;
+    return countsOf(store, current.get().config, relearning, Date.now());
+  }
+
+  async #describing(): Promise<Describing> {
+    const { report } = this.#parts.current.get();
+    return { report, ...(await this.#parts.running.digest()) };
+  }
+
+  async metrics(): Promise<Message.Measurement> {
+    const { store, current, running, coordinator } = this.#parts;
+    const { config } = current.get();
+    const describing = await this.#describing();
+    const policies = describing.digest === null ? undefined : await running.publicPolicies();
+    const all = await coordinator.withOthers(await this.counts(), (stub) => stub.counts());
+    const counts = all.length === 1 ? all[0] : added(all);
+    const change = policies?.[0].policy.change ?? null;
+    return measure(counts, config, { description: description(store, counts, describing), change }, Date.now());
+  }
+
+  async examination(): Promise<Message.Examination> {
+    const { store, current, running } = this.#parts;
+    const { config, live } = current.get();
+    const [{ policy }] = await running.policies();
+    // The coordinator's part of the lists is a fair sample of all shards.
+    const { log, seq } = store;
+    const page = (after: number) => {
+      // A reset meanwhile has started another log.
+      if (!live.isCurrent) throw new Problem(503, "the model is starting again");
+      return log.page(after);
+    };
+    return examine({ config, policy, seq, page });
+  }
+
+  async estimates(context?: Features): Promise<readonly Message.Estimate[]> {
+    const { store, current, running, coordinator } = this.#parts;
+    const { featurize } = current.get();
+    const [{ policy }] = await running.publicPolicies();
+    const { actions, size } = store.catalogue;
+    if (size === 0 || policy.hasDomain) return [];
+    const points = featurize().points(context, actions);
+    const ids = actions.map(({ id }) => id);
+    const closed = await coordinator.withOthers(await this.closedCounts(context, ids), (stub) => stub.closedCounts(context, ids));
+    return beliefsOf(policy, { actions, points }).map((belief, i) => {
+      const total = (name: keyof Message.ClosedCount) => closed.reduce((sum, counts) => sum + counts[i][name], 0);
+      return { id: ids[i], belief, closed: { impressions: total("impressions"), converted: total("converted") } };
+    });
+  }
+
+  async closedCounts(context: Features | undefined, actions: readonly string[]): Promise<readonly Message.ClosedCount[]> {
+    const { closed } = this.#parts.current.get();
+    const now = Date.now();
+    return actions.map((id) => closed.count(context, id, now));
+  }
+
+  async impression(id: string): Promise<Message.Explanation | null> {
+    const { store, running } = this.#parts;
+    if (!store.exists) return null;
+    return explain(store, running.served(await running.decidingPolicies()), id, Date.now());
+  }
+
+  async startLog(after: number): Promise<Message.LogStart> {
+    const { store, running, coordinator } = this.#parts;
+    if (!store.exists) throw unknownModel();
+    checkStart(store, after);
+    await coordinator.collect();
+    const { digest, version } = await running.digest();
+    const spans = spansOf(store, after, version);
+    const rows = store.log.page(after, version);
+    const parts = await coordinator.withOthers(partOf(store, spans[0]), (stub, shard) => stub.logPart(spans[shard]));
+    return { head: { ...headOf(store, spans[0], parts), exportedAt: Date.now(), digest }, spans, rows };
+  }
+
+  async logPart(span: Message.LogSpan): Promise<Message.LogPart> {
+    const { store } = this.#parts;
+    if (!store.exists) throw unknownModel();
+    return partOf(store, span);
+  }
+
+  async log({ after, upTo }: Message.LogSpan): Promise<readonly LogRow[]> {
+    const { store } = this.#parts;
+    if (!store.exists) throw unknownModel();
+    return store.log.page(after, upTo);
+  }
+}

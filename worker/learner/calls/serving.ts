@@ -1,0 +1,142 @@
+import { decide } from "../../domain/catalogue/decision.ts";
+import { pageGoalRefusal } from "../../domain/catalogue/page-rules.ts";
+import type { ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
+import { giverOf } from "../../domain/ids/join-key.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { sampled } from "../../domain/impression/sampling.ts";
+import type { Policies } from "../../domain/model/policies.ts";
+import type { HeldEdition } from "../../domain/model/publication.ts";
+import type { Implemented, ServingRpc } from "../../rpc/learner.ts";
+import type * as Message from "../../rpc/message.ts";
+import { PageIntake } from "../page-intake.ts";
+import type { Parts } from "../parts.ts";
+import { Registrar } from "../registrar.ts";
+
+/** Statuses of a page's goal that changed something. */
+const NEW: readonly Message.Intake["status"][] = ["applied", "orphan"];
+
+/** Decides, publishes, and takes impressions and conversions. */
+export class Serving implements Implemented<ServingRpc> {
+  readonly #parts: Parts;
+  readonly #registrar: Registrar;
+  readonly #pageIntake = new PageIntake();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#registrar = new Registrar(parts);
+  }
+
+  async recommend(request: Message.RecommendRequest): Promise<Message.Recommendation> {
+    const { store, current, running, coordinator, upkeep } = this.#parts;
+    const { config, live, admission } = current.get();
+    const policies = await running.policies();
+    if (request.defer) admission.checkDeferred(request.limit, request.byPage);
+    // A clock that was set back must not reach into closed buckets, nor before a reset.
+    const shownAt = Math.max(Date.now(), store.watermark, store.retainedSince);
+    const { generation } = store;
+    // An isolate may still ask a model that several learners share by now.
+    const served = { ...running.served(await coordinator.deciding(policies)), version: coordinator.version };
+    const { arm, rows, actions } = decide(served, request, request.keys, shownAt);
+    const sampling = admission.sampling(rows.length)[giverOf(request.byPage)];
+    const { version: modelVersion } = served;
+    live.add(policies, sampled(rows, sampling), { deferred: request.defer });
+    await upkeep.arm(shownAt);
+    return {
+      generation,
+      sampling,
+      modelVersion,
+      policy: config.policy,
+      arm,
+      windowEndsAt: shownAt + config.window.ms,
+      shard: 0,
+      actions,
+    };
+  }
+
+  registerShown(registration: Message.Registration): Promise<Message.Registry> {
+    return this.#registrar.registerShown(registration);
+  }
+
+  register(items: readonly Message.Shown[], options: Message.Registering = {}): Promise<readonly Message.Registered[]> {
+    return this.#registrar.register(items, options);
+  }
+
+  /** Needs no running policies: they replay the conversions when they start. */
+  async ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Promise<readonly Message.Intake[]> {
+    const { store, keyHome, upkeep } = this.#parts;
+    if (!store.exists) return events.map(() => ({ status: "unknown" as const }));
+    const intakes = await keyHome.enter(events);
+    if (events.length > 0) {
+      await upkeep.arm(Math.min(...events.map((event) => ("impression" in event ? shownAtOf(event.impression) : event.at))));
+    }
+    return intakes;
+  }
+
+  async activate(id: string): Promise<Message.Activation | null> {
+    if (!this.#parts.store.exists) return null;
+    const policies = await this.#parts.running.policies();
+    const status = this.#activated(policies, id);
+    if (status === "activated") await this.#follow([id]);
+    return status;
+  }
+
+  #activated(policies: Policies, id: string): Message.Activation | null {
+    const { store, current } = this.#parts;
+    const { config, live } = current.get();
+    const impression = store.impressions.find(id);
+    if (impression?.state === "live") return "duplicate";
+    if (impression?.state === "void" || shownAtOf(id) < Date.now() - config.deferral.ms) return null;
+    if (impression) {
+      live.activate(policies, impression);
+      return "activated";
+    }
+    // An unknown impression may still be registered if it belongs to this generation, and its bucket is open.
+    if (shownAtOf(id) < Math.max(store.generation, store.watermark, store.retainedSince)) return null;
+    store.transact(() => store.impressions.noteShown(id));
+    return "accepted";
+  }
+
+  /** Sets the alarm for impressions with something new, and delivers their keys. */
+  async #follow(ids: readonly string[]): Promise<void> {
+    const { keyHome, upkeep } = this.#parts;
+    if (ids.length === 0) return;
+    await upkeep.arm(Math.min(...ids.map(shownAtOf)));
+    await upkeep.attempt(() => keyHome.deliver());
+  }
+
+  async report({ seen, reached }: Message.PageReport): Promise<Message.PageResults> {
+    const { store, current, running } = this.#parts;
+    if (!store.exists) return { seen: seen.map(() => null), reached: reached.map(() => ({ status: "unknown" as const })) };
+    this.#pageIntake.check([...seen, ...reached.map(({ impression }) => impression)], Date.now());
+    const policies = seen.length > 0 ? await running.policies() : undefined;
+    // A deferred impression is shown before it converts.
+    const activated = seen.map((id) => policies && this.#activated(policies, id));
+    const { config, live } = current.get();
+    const refusals = reached.map(({ goal }) => pageGoalRefusal(goal, config.goals));
+    const taken = live.enter(reached.filter((_, place) => refusals[place] === undefined)).values();
+    const intakes = refusals.map((detail) => {
+      return detail === undefined ? (taken.next().value as Message.Intake) : { status: "refused" as const, detail };
+    });
+    for (const [place, id] of seen.entries()) this.#pageIntake.count(id, activated[place] === "activated");
+    for (const [place, { status }] of intakes.entries()) this.#pageIntake.count(reached[place].impression, NEW.includes(status));
+    await this.#follow([...seen.filter((_, place) => activated[place] === "activated"), ...reached.map(({ impression }) => impression)]);
+    return { seen: activated.map((status) => status ?? null), reached: intakes };
+  }
+
+  async publication(): Promise<Uint8Array<ArrayBuffer>> {
+    await this.#snapshotChanges();
+    return this.#parts.publishing.publisher.whole();
+  }
+
+  async newer(held: HeldEdition, always = false): Promise<Message.News> {
+    await this.#snapshotChanges();
+    return this.#parts.publishing.publisher.newer(held, always);
+  }
+
+  /** A snapshot is published with the configuration of its own version. */
+  async #snapshotChanges(): Promise<void> {
+    const { store, running, coordinator } = this.#parts;
+    await running.policies();
+    if (store.hasChangedAfter(store.editions.newestVersion())) await coordinator.keepEdition();
+  }
+}
