@@ -2,7 +2,7 @@ import { DelayEstimate } from "afterclick";
 import { type Stream, stream } from "../../simulation/stream.ts";
 import { gridOf, grownAt } from "../../worker/domain/figures/delay-grid.ts";
 import { bucketAt } from "../../worker/domain/impression/bucket.ts";
-import { maturity } from "../../worker/learner/maturity.ts";
+import { maturity } from "../../worker/learner/figures/maturity.ts";
 import type { Delay } from "../../worker/protocol/answers.ts";
 import type { DelayCounts, ModelCounts, StepCounts } from "../../worker/rpc/model-counts.ts";
 import { type Stated, type StatedFigure, stated } from "./stated-figure.ts";

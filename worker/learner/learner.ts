@@ -7,7 +7,7 @@ import { Reading } from "./calls/reading.ts";
 import { Serving } from "./calls/serving.ts";
 import { Sharding } from "./calls/sharding.ts";
 import { partsOf } from "./parts.ts";
-import type { Upkeep } from "./upkeep.ts";
+import type { Upkeep } from "./upkeep/upkeep.ts";
 
 type Arguments<Name extends keyof Omit<LearnerRpc, symbol>> = Parameters<LearnerRpc[Name]>;
 

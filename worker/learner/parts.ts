@@ -1,16 +1,16 @@
 import type { Environment } from "../environment.ts";
-import { Archive } from "./archive.ts";
-import { Closing } from "./closing.ts";
-import { Coordinator } from "./coordinator.ts";
-import { CurrentModel } from "./current-model.ts";
-import { KeyHome } from "./key-home.ts";
-import { archiving, pruning } from "./pruning.ts";
-import { Publishing } from "./publishing.ts";
-import { Relearning } from "./relearning.ts";
-import { RelearningTask } from "./relearning-task.ts";
-import { RunningModel } from "./running-model.ts";
+import { CurrentModel } from "./model/current-model.ts";
+import { Relearning } from "./model/relearning.ts";
+import { RunningModel } from "./model/running-model.ts";
+import { Coordinator } from "./shards/coordinator.ts";
+import { KeyHome } from "./shards/key-home.ts";
 import { LearnerStore } from "./store/learner-store.ts";
-import { Upkeep } from "./upkeep.ts";
+import { Archive } from "./upkeep/archive.ts";
+import { Closing } from "./upkeep/closing.ts";
+import { archiving, pruning } from "./upkeep/pruning.ts";
+import { Publishing } from "./upkeep/publishing.ts";
+import { RelearningTask } from "./upkeep/relearning-task.ts";
+import { Upkeep } from "./upkeep/upkeep.ts";
 
 /** The objects of one learner. */
 export interface Parts {

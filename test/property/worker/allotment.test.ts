@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { allotted, committedTo, type Parts } from "../../../worker/learner/allotment.ts";
+import { allotted, committedTo, type Parts } from "../../../worker/learner/shards/allotment.ts";
 import type { Allowance } from "../../../worker/rpc/message.ts";
 
 // The parts of a model's limits that its shards get. Orders and answers can be lost.

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";
-import { LiveModel } from "../../../worker/learner/live-model.ts";
+import { LiveModel } from "../../../worker/learner/model/live-model.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
 import { type Faults, Isolate } from "../../support/workerd/isolate.ts";

@@ -70,19 +70,30 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/openapi": ["worker/protocol"],
   "worker/rpc": ["worker/environment.ts", "type worker/domain/*", "worker/protocol"],
   "worker/kv": ["worker/domain/*"],
-  "worker/learner/store": ["publication/featurizer.ts", "worker/domain/*", "worker/protocol", "worker/rpc"],
-  "worker/learner": [
-    ...[
-      "afterclick",
-      "publication",
-      "worker/environment.ts",
-      "worker/domain/*",
-      "worker/protocol",
-      "worker/rpc",
-      "worker/kv",
-      "worker/learner/store",
-    ],
+  "worker/learner/store": [
+    ...["publication/featurizer.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/store/migrations"],
   ],
+  "worker/learner/store/migrations": ["publication/featurizer.ts", "worker/domain/*", "worker/protocol", "worker/learner/store"],
+  "worker/learner/model": [
+    ...["afterclick", "publication", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc"],
+    ...["worker/learner/store", "type worker/learner/shards", "type worker/learner/upkeep"],
+  ],
+  "worker/learner/shards": [
+    ...["type worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/turns.ts"],
+    ...["type worker/learner/store", "worker/learner/model", "type worker/learner/upkeep"],
+  ],
+  "worker/learner/upkeep": [
+    ...["publication", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv", "worker/learner/turns.ts"],
+    ...["worker/learner/store", "worker/learner/model", "type worker/learner/shards"],
+  ],
+  "worker/learner/figures": [
+    ...["afterclick", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/store", "worker/learner/model"],
+  ],
+  "worker/learner/calls": [
+    ...["afterclick", "publication", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv"],
+    ...["type worker/learner", "type worker/learner/store", "worker/learner/model", "worker/learner/shards", "worker/learner/figures"],
+  ],
+  "worker/learner": ["worker/environment.ts", "type worker/rpc", "worker/learner/*"],
   "worker/edge": [
     ...["worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv"],
     ...["worker/edge/senders", "pages/shop/assortment.ts"],
@@ -118,7 +129,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // Some figures are stated by the worker or by a command.
   "experiments/intervals": [
     ...["afterclick", "publication", "simulation", "comparison", "experiments", "experiments/shop", "cli/evaluate", "cli/compare"],
-    ...["worker/domain/*", "worker/learner", "worker/protocol", "worker/rpc"],
+    ...["worker/domain/*", "worker/learner/figures", "worker/protocol", "worker/rpc"],
   ],
   "experiments/shop": [
     "afterclick",

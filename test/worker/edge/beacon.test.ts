@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { MOST_A_MINUTE, MOST_REPEATED, PageIntake } from "../../../worker/learner/page-intake.ts";
+import { MOST_A_MINUTE, MOST_REPEATED, PageIntake } from "../../../worker/learner/calls/page-intake.ts";
 import {
   call,
   convert,

@@ -1,8 +1,8 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { shardName } from "../../../worker/domain/ids/shard.ts";
 import { createApp } from "../../../worker/edge/app.ts";
-import { Coordinator } from "../../../worker/learner/coordinator.ts";
 import { Learner } from "../../../worker/learner/learner.ts";
+import { Coordinator } from "../../../worker/learner/shards/coordinator.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, keep, recommend, statusesOf } from "../support/client.ts";
 import { START, tick, useClock } from "../support/clock.ts";
 import { complaints } from "../support/complaints.ts";

@@ -2,7 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { describe, expect, it } from "vitest";
 import { verify } from "../../../cli/verify/verification.ts";
 import { createApp } from "../../../worker/edge/app.ts";
-import { Relearning, SAVING } from "../../../worker/learner/relearning.ts";
+import { Relearning, SAVING } from "../../../worker/learner/model/relearning.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import type { Description } from "../../../worker/rpc/message.ts";
 import { stream } from "../../support/scenario.ts";

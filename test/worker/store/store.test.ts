@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
-import { enter } from "../../../worker/learner/ledger.ts";
+import { enter } from "../../../worker/learner/model/ledger.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { call, createModel, describeModel, learnerOf, show } from "../support/client.ts";
 import { useClock } from "../support/clock.ts";

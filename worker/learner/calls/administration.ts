@@ -13,9 +13,9 @@ import { Problem, unknownModel } from "../../protocol/problem.ts";
 import type { Action, ActionsPatch, ModelBody, ModelPatch } from "../../protocol/schema.ts";
 import type { AdministrationRpc, Implemented } from "../../rpc/learner.ts";
 import type { PastLine } from "../../rpc/message.ts";
-import { isOfNamesake } from "../ledger.ts";
+import { isOfNamesake } from "../model/ledger.ts";
 import type { Parts } from "../parts.ts";
-import { pastRowsOf } from "../registering.ts";
+import { pastRowsOf } from "./registering.ts";
 
 /** Changes a model: its configuration, its catalogue and its data. */
 export class Administration implements Implemented<AdministrationRpc> {

@@ -5,12 +5,12 @@ import type { Features } from "../../protocol/schema.ts";
 import type { Implemented, ReadingRpc } from "../../rpc/learner.ts";
 import type * as Message from "../../rpc/message.ts";
 import { added, addedTotals, type ModelCounts, type Totals } from "../../rpc/model-counts.ts";
-import { countsOf, totalsOf } from "../counts.ts";
-import { type Describing, description } from "../description.ts";
-import { examine } from "../examination.ts";
-import { explain } from "../explanation.ts";
-import { checkStart, headOf, partOf, spansOf } from "../exporting.ts";
-import { measure } from "../metrics.ts";
+import { countsOf, totalsOf } from "../figures/counts.ts";
+import { type Describing, description } from "../figures/description.ts";
+import { examine } from "../figures/examination.ts";
+import { explain } from "../figures/explanation.ts";
+import { checkStart, headOf, partOf, spansOf } from "../figures/exporting.ts";
+import { measure } from "../figures/metrics.ts";
 import type { Parts } from "../parts.ts";
 
 /** Tells what a model has learnt and counted. */

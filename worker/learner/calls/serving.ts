@@ -8,9 +8,9 @@ import type { Policies } from "../../domain/model/policies.ts";
 import type { HeldEdition } from "../../domain/model/publication.ts";
 import type { Implemented, ServingRpc } from "../../rpc/learner.ts";
 import type * as Message from "../../rpc/message.ts";
-import { PageIntake } from "../page-intake.ts";
 import type { Parts } from "../parts.ts";
-import { Registrar } from "../registrar.ts";
+import { PageIntake } from "./page-intake.ts";
+import { Registrar } from "./registrar.ts";
 
 /** Statuses of a page's goal that changed something. */
 const NEW: readonly Message.Intake["status"][] = ["applied", "orphan"];

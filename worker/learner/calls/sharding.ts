@@ -1,9 +1,9 @@
 import { unknownModel } from "../../protocol/problem.ts";
 import type { Implemented, ShardRpc } from "../../rpc/learner.ts";
 import type { Note, Order, Sums } from "../../rpc/message.ts";
-import { newestSums } from "../coordinator.ts";
-import { follow } from "../following.ts";
 import type { Parts } from "../parts.ts";
+import { newestSums } from "../shards/coordinator.ts";
+import { follow } from "../shards/following.ts";
 import { firstBucket } from "./administration.ts";
 
 /** Answers the other shards of the model. */

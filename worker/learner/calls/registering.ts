@@ -1,0 +1,120 @@
+import { type Featurizer, toDyadic } from "../../../publication/featurizer.ts";
+import {
+  checkPageActions,
+  checkPagePoints,
+  checkPageProbability,
+  checkPageText,
+  checkPageTime,
+} from "../../domain/catalogue/page-rules.ts";
+import { refusal } from "../../domain/conversion/refusal.ts";
+import { counted } from "../../domain/ids/join-key.ts";
+import { CLOCK_TOLERANCE_MS } from "../../domain/ids/token.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import type { ImpressionRow } from "../../domain/impression/impression.ts";
+import { acceptable, type ModelConfig } from "../../domain/model/model.ts";
+import type { Policies } from "../../domain/model/policies.ts";
+import { located, Problem } from "../../protocol/problem.ts";
+import type { PastLine, Shown } from "../../rpc/message.ts";
+import type { PastRow } from "../model/live-model.ts";
+import type { LearnerStore } from "../store/learner-store.ts";
+
+/** The model that takes impressions decided elsewhere. */
+interface Registering {
+  readonly store: LearnerStore;
+  readonly config: ModelConfig;
+  readonly featurize: Featurizer;
+  readonly policies: Policies;
+  /** Whether a page registers them. */
+  readonly byPage?: boolean;
+}
+
+/**
+ * Turns impressions that were decided elsewhere into rows.
+ *
+ * @param oldest the earliest time shown that is taken, in ms since 1970. A known impression is taken at any age.
+ * @throws {Problem} 422 naming the item's place.
+ */
+export function rowsOf(items: readonly Shown[], registering: Registering, oldest: number): ImpressionRow[] {
+  return items.map((item, index) => placed(`[${index}]`, () => rowOf(item, registering, oldest)));
+}
+
+/**
+ * Turns the lines of a past log into rows, without deferred impressions that were never shown.
+ *
+ * @throws {Problem} 422 naming the line.
+ */
+export function pastRowsOf(lines: readonly PastLine[], registering: Registering): PastRow[] {
+  return lines.map((line) => placed(`line ${line.line}`, () => pastRowOf(line, registering))).filter((row) => row !== null);
+}
+
+/** Whether the policies accept features. A refused impression must not make its batch fail again and again. */
+export function isCountable(policies: Policies, features: Float64Array): boolean {
+  try {
+    countable(policies, features);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function rowOf(shown: Shown, { store, config, featurize, policies, byPage = false }: Registering, oldest: number): ImpressionRow {
+  const { id, name, context, features, probability, place, keys } = shown;
+  if (byPage) {
+    checkPageActions([shown.action], store.catalogue, config);
+    checkPageProbability(probability);
+    checkPageText({ context, action: shown.action });
+  }
+  const shownAt = shownAtOf(id);
+  if (shownAt > Date.now() + CLOCK_TOLERANCE_MS) throw new Problem(422, "shownAt: lies in the future");
+  if (shownAt < oldest && !store.impressions.registered(id, name)) {
+    throw new Problem(422, "shownAt: its window has passed, and the grace after it");
+  }
+  if (byPage) checkPageTime(shownAt, Date.now());
+  const action = features ? shown.action : store.catalogue.find(shown.action);
+  const point = features ? Float64Array.from(features, toDyadic) : featurize.vector(context, action);
+  if (byPage && shown.action.features) checkPagePoints(point, [action], config);
+  const stated = probability !== undefined || (place !== undefined && place > 0);
+  const scores = { score: 0, mean: 0, width: 0, ...(probability !== undefined && { probability }) };
+  const decision = stated ? { ...scores, place: place ?? 0, candidates: null } : null;
+  return {
+    id,
+    name,
+    action: action.id,
+    features: acceptable(() => countable(policies, point)),
+    context: context ?? null,
+    arm: "policy",
+    version: store.seq,
+    decision,
+    keys: counted(keys, byPage, config.pageKeys),
+    byPage,
+  };
+}
+
+function pastRowOf(line: PastLine, registering: Registering): PastRow | null {
+  const { store, config } = registering;
+  if (line.type === "impression") {
+    const { arm, state, byPage, sampling } = line;
+    if (state === "deferred" && shownAtOf(line.id) < store.watermark) return null;
+    return { ...rowOf(line, registering, store.retainedSince), arm, state, byPage, sampling };
+  }
+  const { event, status } = line;
+  // An export says which rewards it did not count.
+  const detail = status === "refused" ? undefined : refusal(event, config);
+  if (detail) throw new Problem(422, detail);
+  return { event, status };
+}
+
+/** @throws {TypeError | RangeError} if a policy does not accept the features. */
+function countable(policies: Policies, features: Float64Array): Float64Array {
+  for (const { policy } of policies) if (policy.dimension > 0) policy.features(features);
+  return features;
+}
+
+/** Adds the item's place to a refusal. */
+function placed<T>(place: string, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw located(error, place);
+  }
+}

@@ -1,0 +1,87 @@
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { bucketAt } from "../../domain/impression/bucket.ts";
+import type { Windows } from "../../domain/model/goals.ts";
+import {
+  type GoalCounts,
+  MOST_BUCKETS,
+  MOST_RECENT,
+  type ModelCounts,
+  meanTime,
+  type Recent,
+  SETTLED,
+  type Totals,
+} from "../../rpc/model-counts.ts";
+import type { Relearning } from "../model/relearning.ts";
+import { isRetracted } from "../store/impression-store.ts";
+import type { LearnerStore } from "../store/learner-store.ts";
+
+/** Collects what a description counts. */
+export function totalsOf(store: LearnerStore, { window }: Windows, relearning: Relearning, now: number): Totals {
+  const since = now - window.ms;
+  const steps = store.tallies.stepsSince(bucketAt(Math.max(0, since), window.ms));
+  const open = { impressions: 0, observed: 0, converted: 0 };
+  for (const counts of steps) {
+    if (meanTime(counts) < since) continue;
+    open.impressions += counts.impressions;
+    open.observed += counts.observed;
+    open.converted += counts.converted;
+  }
+  return {
+    counters: store.counters(),
+    figures: store.goalFigures(),
+    open,
+    bytes: store.bytes,
+    lagMs: store.lagMs,
+    relearning: relearning.progress(now),
+  };
+}
+
+/** Collects the counts of a model from its tables. */
+export function countsOf(store: LearnerStore, config: Windows, relearning: Relearning, now: number): ModelCounts {
+  const { ms: windowMs } = config.window;
+  const { tallies, watermark } = store;
+  // Sums outlive their pruned rows, so older buckets are left out.
+  const [held, from] = [store.retainedSince, now - SETTLED * windowMs].map((time) => bucketAt(Math.max(0, time), windowMs));
+  const goals = Object.keys(config.goals ?? {}).map((goal) => [goal, goalCounts(store, goal)] as const);
+  return {
+    ...totalsOf(store, config, relearning, now),
+    watermark,
+    steps: tallies.stepsSince(Math.max(held, from)),
+    earlier: tallies.countBetween(held, from),
+    first: goalCounts(store),
+    goals: Object.fromEntries(goals),
+    bars: Object.fromEntries(store.bars()),
+    buckets: tallies.buckets(MOST_BUCKETS),
+    ...store.arms.counts(config, now),
+    recent: recent(store, windowMs, now),
+  };
+}
+
+function goalCounts(store: LearnerStore, goal?: string): GoalCounts {
+  return {
+    delays: store.delays.of(goal ?? ""),
+    latestAt: store.delays.latestAt(goal ?? ""),
+    arrivedAt: store.database.lastArrivalAt(goal),
+    arrivals: store.database.arrivals(goal),
+  };
+}
+
+function recent(store: LearnerStore, windowMs: number, now: number): Recent[] {
+  return store.impressions.recent(MOST_RECENT).map((impression) => {
+    const { id, action, version, sampling, decision, converted } = impression;
+    const shownAt = shownAtOf(id);
+    const unconverted = isRetracted(impression) ? "retracted" : now > shownAt + windowMs ? "expired" : "pending";
+    const status = converted ? "converted" : unconverted;
+    const probability = decision?.probability;
+    return {
+      impressionId: id,
+      action,
+      shownAt,
+      modelVersion: version,
+      sampling,
+      shard: store.shard,
+      ...(probability !== undefined && { probability }),
+      status,
+    };
+  });
+}

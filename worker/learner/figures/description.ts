@@ -1,0 +1,56 @@
+import type { EncodingReport } from "../../domain/model/encoding.ts";
+import { EVENTS, INCIDENTS } from "../../rpc/counters.ts";
+import type { Description } from "../../rpc/message.ts";
+import type { Totals } from "../../rpc/model-counts.ts";
+import type { LearnerStore } from "../store/learner-store.ts";
+import { reachedOf } from "./reached.ts";
+
+/** The part of a description that comes from the running model. */
+export interface Describing {
+  /** Null if this version of the worker does not read the state. */
+  readonly digest: string | null;
+  /** The version of the policies that decide. */
+  readonly version: number;
+  readonly report: EncodingReport;
+}
+
+/** Describes a model that has these totals: its configuration, its counts and its versions. */
+export function description(
+  store: LearnerStore,
+  { counters: all, figures, open, bytes, relearning }: Totals,
+  { digest, version: modelVersion, report }: Describing,
+): Description {
+  const { converted, retracted, impressions, ...counters } = all;
+  const pending = open.impressions - open.observed;
+  const settled = impressions - open.impressions;
+  const { version, at } = store.published;
+  return {
+    model: store.name,
+    generation: store.generation,
+    ...store.config,
+    counts: {
+      impressions,
+      pending,
+      converted,
+      retracted,
+      expired: impressions - pending - converted - retracted,
+      ...picked(counters, EVENTS),
+    },
+    reached: store.config.goals && reachedOf(store.config.goals, figures, impressions),
+    incidents: picked(counters, INCIDENTS),
+    actions: store.catalogue.size,
+    encoding: report.of(store.catalogue.actions),
+    bytes,
+    digest,
+    modelVersion,
+    published: at === null ? null : { version, at },
+    relearning,
+    kept: store.editions.versions(),
+    // Pending impressions may still convert, so only impressions with a closed window count.
+    conversionRate: settled > 0 ? (converted - open.converted) / settled : null,
+  };
+}
+
+function picked<Name extends string>(counters: Readonly<Record<Name, number>>, names: readonly Name[]): Record<Name, number> {
+  return Object.fromEntries(names.map((name) => [name, counters[name]])) as Record<Name, number>;
+}

@@ -1,0 +1,129 @@
+import { isRefund } from "../../domain/conversion/amounts.ts";
+import type { LedgerStatus, StoredConversion } from "../../domain/conversion/conversion.ts";
+import { type ConversionEvent, isConflict, isOfPage, isOfRecord } from "../../domain/conversion/event.ts";
+import { type Rules, refusal } from "../../domain/conversion/refusal.ts";
+import { counting, differs, type RewardChange, resolved } from "../../domain/conversion/reward.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { bucketEnd } from "../../domain/impression/bucket.ts";
+import { appendedOf } from "../../domain/impression/impression.ts";
+import { windowOf } from "../../domain/model/goals.ts";
+import type { Joining } from "../store/conversion-store.ts";
+import { outcomeOf } from "../store/impression-store.ts";
+import type { LearnerStore } from "../store/learner-store.ts";
+
+export interface Entry {
+  readonly status: LedgerStatus;
+  /** Absent if the policies have nothing to observe. */
+  readonly change?: RewardChange;
+  /** Set if the impression was erased: nothing of the event may be stored anywhere. */
+  readonly erased?: true;
+}
+
+/** Set for imported events: they may enter closed buckets unless the log has them as late. */
+export type Logged = "in time" | "late";
+
+/**
+ * Enters a conversion within a transaction, by the rules of the SDK's ledger. Its state is in rows, so memory does not grow with
+ * the number of pending impressions. The resolved reward does not depend on the order in which events arrive.
+ */
+export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules, logged?: Logged): Entry {
+  const earlier = store.conversions.of(event.impression);
+  if (isKnown(earlier, event) || (!logged && isOverruled(earlier, event))) {
+    store.database.count("duplicate");
+    return { status: "duplicate" };
+  }
+  const shownAt = shownAtOf(event.impression);
+  if (shownAt < store.retainedSince) {
+    // Not stored: the rows that would reveal a repetition are pruned.
+    store.database.count("late");
+    return { status: "late" };
+  }
+  const impression = store.impressions.find(event.impression);
+  if (impression?.erased) return ofErased(store);
+  const closed = logged ? logged === "late" : bucketEnd(shownAt, rules.window.ms) <= store.watermark;
+  const live = impression?.state === "live";
+  const counts = counting(earlier);
+  let status: LedgerStatus = "applied";
+  if (closed || impression?.state === "void" || (live && event.at - shownAt > windowOf(rules, event.goal))) status = "late";
+  else if (!live) status = "orphan";
+  else if (counts.some((other) => isConflict(other, event))) status = "conflict";
+  const repeats = status === "applied" && isRepeated(counts, event);
+  store.conversions.add(event, status, rules.goals);
+  if (event.reward !== null && !isRefund(event, rules.goals)) store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
+  if (!live || status === "late") return { status };
+  const [before, after] = [counts, [...counts, event]].map((events) => resolved(events, rules.goals, shownAt));
+  const answer = repeats ? "duplicate" : status;
+  if (!differs(before, after)) return { status: answer };
+  store.impressions.changeReward(impression, outcomeOf(after), rules);
+  return { status: answer, change: { impression: appendedOf(impression), before, after } };
+}
+
+/** The result for an event that was erased, or whose impression was. */
+export function ofErased(store: LearnerStore): Entry & { readonly status: "late" } {
+  store.database.count("late");
+  return { status: "late", erased: true };
+}
+
+/** Enters a conversion that was undone or refused before an export. It does not count, and its repetition is a duplicate. */
+export function enterUncounted<Status extends "void" | "refused">(
+  store: LearnerStore,
+  event: ConversionEvent,
+  status: Status,
+): Status | "duplicate" | "late" {
+  if (isKnown(store.conversions.of(event.impression), event)) return "duplicate";
+  if (store.impressions.find(event.impression)?.erased) return ofErased(store).status;
+  store.conversions.add(event, status, store.config.goals);
+  return status;
+}
+
+/** Enters the orphans of an impression: those that name its id or one of its keys. */
+export function joinOrphans(store: LearnerStore, impression: Joining, rules: Rules, logged?: Logged): Entry[] {
+  return store.conversions.removeOrphans(impression, rules).map((event) => enter(store, event, rules, logged));
+}
+
+/**
+ * Whether an impression belongs to a deleted model of the same name. One that is stored does not: it may be imported. Events from before
+ * a reset are late instead. @param generation as the impression's token states it; not stated if it is 0 or undefined.
+ */
+export function isOfNamesake(store: LearnerStore, impression: string, generation: number | undefined): boolean {
+  if (!generation || generation === store.generation || shownAtOf(impression) < store.retainedSince) return false;
+  return store.impressions.find(impression) === undefined;
+}
+
+/** Whether a journalled event is missing here: the learner never got it, and still keeps rows of its time. */
+export function isMissing(store: LearnerStore, event: ConversionEvent, rules: Rules): boolean {
+  if (shownAtOf(event.impression) < store.retainedSince || refusal(event, rules) || isOfNamesake(store, event.impression, event.generation))
+    return false;
+  const earlier = store.conversions.of(event.impression);
+  return !store.impressions.find(event.impression)?.erased && !isKnown(earlier, event) && !isOverruled(earlier, event);
+}
+
+/** Whether an event tells nothing beside earlier ones of its impression. */
+function isKnown(earlier: readonly StoredConversion[], event: ConversionEvent): boolean {
+  const versions = earlier.filter((other) => other.goal === event.goal && other.event === event.event);
+  // The time of a page's event is that of its arrival, so a repetition has another.
+  if (isOfPage(event.event)) return versions.length > 0;
+  if (versions.some(({ at, reward }) => at === event.at && reward === event.reward)) return true;
+  return isOfRecord(event.event) && nearest(versions, event.at, -1)?.reward === event.reward;
+}
+
+/** Whether something that counts or waits leaves no room for an event of another origin. */
+function isOverruled(earlier: readonly StoredConversion[], { goal, event }: ConversionEvent): boolean {
+  const valid = earlier.filter(({ status }) => status === "applied" || status === "conflict" || status === "orphan");
+  // A page does not know better than a backend.
+  if (isOfPage(event)) return valid.some((other) => other.goal === goal);
+  // The address of a hook is not signed: another goal in it makes no second order.
+  return isOfRecord(event) && valid.some((other) => other.event === event && other.goal !== goal);
+}
+
+/** Whether an event is an earlier report of a record whose next version has the same reward. It only makes the delay shorter. */
+function isRepeated(counts: readonly ConversionEvent[], { goal, event, at, reward }: ConversionEvent): boolean {
+  const versions = counts.filter((other) => other.goal === goal && other.event === event);
+  return isOfRecord(event) && nearest(versions, at, 1)?.reward === reward;
+}
+
+/** The version of an event that is next to a time, in one direction. */
+function nearest<Version extends ConversionEvent>(versions: readonly Version[], at: number, direction: 1 | -1): Version | undefined {
+  const beyond = versions.filter((version) => direction * (version.at - at) > 0);
+  return beyond.toSorted((a, b) => direction * (a.at - b.at))[0];
+}

@@ -1,0 +1,441 @@
+import type { Policy } from "afterclick";
+import type { ConversionStatus } from "../../domain/conversion/conversion.ts";
+import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
+import { isOtherCurrency, refusal } from "../../domain/conversion/refusal.ts";
+import { observeAll, type RewardChange, roundedReward } from "../../domain/conversion/reward.ts";
+import { counted, type KeyHashes } from "../../domain/ids/join-key.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import type { Block } from "../../domain/impression/block.ts";
+import {
+  type AppendedImpression,
+  type ImpressionRow,
+  type ImpressionState,
+  type Marks,
+  placeOf,
+  type StoredImpression,
+} from "../../domain/impression/impression.ts";
+import { isKept } from "../../domain/impression/sampling.ts";
+import { isGaussianProcess } from "../../domain/model/capacity.ts";
+import { windowOf } from "../../domain/model/goals.ts";
+import { type ModelConfig, startModel } from "../../domain/model/model.ts";
+import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
+import type { StoredSnapshot } from "../../domain/model/publication.ts";
+import { Problem } from "../../protocol/problem.ts";
+import type { Intake } from "../../rpc/message.ts";
+import type { LearnerStore } from "../store/learner-store.ts";
+import { type Entry, enter, enterUncounted, isOfNamesake, joinOrphans, type Logged, ofErased } from "./ledger.ts";
+
+/** Most rows that a cold start replays after the newest snapshot. */
+const SNAPSHOT_ROWS = 2000;
+/** Rows times bytes of a snapshot that a cold start replays in well under a second: each row changes most of the state. */
+const REPLAYED_BYTES = 1e9;
+
+export interface Addition {
+  readonly row: ImpressionRow | StoredImpression;
+  readonly status: "registered" | "duplicate" | "unsampled";
+}
+
+/** How a snapshot is saved. */
+interface Saving {
+  readonly kept: boolean;
+  /** A change of the policies before. */
+  readonly first?: () => void;
+  /** A change of the store in the same transaction. */
+  readonly andThen?: () => void;
+}
+
+/** An impression or a conversion of a past log. */
+export type PastRow = PastImpressionRow | PastConversionRow;
+type PastImpressionRow = ImpressionRow & { readonly state: ImpressionState };
+type PastConversionRow = { readonly event: ConversionEvent & Partial<ByKey>; readonly status: ConversionStatus };
+
+/**
+ * The policies in memory, restored from the store and changed together with it. Each change is one transaction, in which the
+ * policies learn. If it fails, the store has not changed, and the policies are restored from the store.
+ */
+export class LiveModel {
+  readonly #store: LearnerStore;
+  readonly #config: ModelConfig;
+  readonly #configuration: string | undefined;
+  #policies?: Policies;
+  #starting?: Promise<Policies>;
+  #snapshot = { seq: 0, bytes: 0 };
+
+  constructor(store: LearnerStore, config: ModelConfig) {
+    this.#store = store;
+    this.#config = config;
+    this.#configuration = store.configuration;
+  }
+
+  /** Whether the store still belongs to the configuration that this model was made for. If not, its calls fail with 503. */
+  get isCurrent(): boolean {
+    return this.#store.configuration === this.#configuration;
+  }
+
+  /**
+   * The running policies. After a start or a failure, they are restored from the newest snapshot and the rows after it.
+   * @throws {Problem} 503 if the configuration has changed.
+   */
+  async start(): Promise<Policies> {
+    if (this.#policies && this.isCurrent) return this.#policies;
+    this.#starting ??= this.#rebuild().finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
+  }
+
+  async #rebuild(): Promise<Policies> {
+    for (;;) {
+      this.#skip(this.#store.conversions.beyondRange());
+      const snapshot = this.#store.snapshots.newest();
+      const policies = snapshot ? await restorePolicies(snapshot.parts) : await startModel(this.#config);
+      if (!this.isCurrent) throw startingAgain();
+      // A rollback was faster.
+      if (this.#policies) return this.#policies;
+      // No await from here on: the replay includes all rows so far, and later rows find running policies.
+      const failed = this.#replay(policies, snapshot?.seq ?? 0);
+      if (failed === undefined) {
+        this.#snapshot = { seq: snapshot?.seq ?? 0, bytes: sizeOf(snapshot?.parts ?? []) };
+        this.#policies = policies;
+        this.#saveIfDue();
+        return policies;
+      }
+      // The policies may have learnt a part of it, so they are restored again.
+      this.#skip([failed]);
+    }
+  }
+
+  /** Learns the rows after a snapshot. Returns the number of a conversion that the policies did not take. */
+  #replay(policies: Policies, from: number): number | undefined {
+    for (const step of this.#store.log.replay(from, this.#config.goals)) {
+      if ("appended" in step) append(policies, { ...step.appended, place: step.place });
+      else if (!takes(policies, step.changed)) return step.seq;
+    }
+    return undefined;
+  }
+
+  /** No stored conversion may stop the model: those that it cannot learn are refused and counted. */
+  #skip(seqs: readonly number[]): void {
+    if (seqs.length > 0) this.#store.transact(() => this.#store.skip(seqs));
+  }
+
+  /**
+   * Adds unknown impressions that the sampling keeps, each with its orphans. Deferred ones are not shown yet.
+   *
+   * @param policies the ones that decided or checked the impressions.
+   * @throws {Problem} 503 if they no longer run.
+   */
+  add(policies: Policies, rows: readonly ImpressionRow[], { deferred = false }: { readonly deferred?: boolean } = {}): Addition[] {
+    this.#checkRunning(policies);
+    return this.#change(() => this.#added(policies, rows, deferred ? "deferred" : "live"));
+  }
+
+  /** Adds a block of unknown impressions that are shown. @param keys, features of each impression. @see add */
+  addBlock(
+    policies: Policies,
+    block: Block,
+    { keys, features }: { readonly keys: (place: number) => readonly KeyHashes[]; readonly features: (place: number) => Float64Array },
+  ): void {
+    this.#checkRunning(policies);
+    this.#change(() => {
+      const marks = block.map((i) => {
+        return appendNext(policies, { features: features(i), place: block.listPlace(i), now: block.shownAt(i) });
+      });
+      this.#store.impressions.addBlock(block, marks, keys, this.#config);
+      // Usually nothing waits, and then no row has to be read.
+      for (let i = 0; i < block.count && this.#store.conversions.anyWaits; i++) {
+        this.#observe(joinOrphans(this.#store, { ...block.row(i), keys: keys(i) }, this.#config));
+      }
+    });
+  }
+
+  /** Counts impressions that the sampling left out. Needs a transaction. */
+  leaveOut(count = 0, byPage = false): void {
+    if (count === 0) return;
+    this.#store.database.count("unsampled", count);
+    if (!byPage || this.#config.pageKeys === "shared") this.#store.noteSampled(Date.now());
+  }
+
+  /** Takes rows of a past log in their order, into open and closed buckets alike. */
+  takePast(policies: Policies, rows: readonly PastRow[]): (Addition["status"] | Entry["status"] | "void" | "refused")[] {
+    this.#checkRunning(policies);
+    return this.#change(() =>
+      batchesOf(rows).flatMap((batch) => {
+        // Policies that did not take a row know no later one.
+        this.#checkRunning(policies);
+        if (Array.isArray(batch)) return this.#added(policies, batch, batch[0].state, "in time").map(({ status }) => status);
+        const row = batch as PastConversionRow;
+        const event = storedForm(row.event, this.#config.goals);
+        const { key } = row.event;
+        if (key && this.#store.conversions.isErased({ key }, event)) return ofErased(this.#store).status;
+        if (row.status === "void" || row.status === "refused") return enterUncounted(this.#store, event, row.status);
+        return this.#entered(event, row.status === "late" ? "late" : "in time").status;
+      }),
+    );
+  }
+
+  /** Adds impressions of one state, and then their orphans. @param logged set if they come from a past log, which kept them all. */
+  #added(policies: Policies, rows: readonly ImpressionRow[], state: ImpressionState, logged?: Logged): Addition[] {
+    const { impressions } = this.#store;
+    // By name where there is one, because a repetition may state another time and so has another id.
+    const adding = new Map<string, ImpressionRow>();
+    const additions = rows.map((row): Addition => {
+      const earlier = adding.get(row.name ?? row.id) ?? impressions.registered(row.id, row.name);
+      if (earlier) return { row: earlier, status: "duplicate" };
+      if (!logged && !isKept(row.id, row.sampling ?? 0)) {
+        this.leaveOut(1, row.byPage);
+        return { row, status: "unsampled" };
+      }
+      adding.set(row.name ?? row.id, row);
+      return { row, status: "registered" };
+    });
+    const fresh = Array.from(adding.values());
+    if (state === "deferred") for (const row of fresh) this.#defer(policies, row);
+    else impressions.add(fresh, state === "live" ? fresh.map((row) => appendTo(policies, row)) : [], this.#config);
+    if (state === "live") for (const row of fresh) this.#observe(joinOrphans(this.#store, row, this.#config, logged));
+    return additions;
+  }
+
+  /** Adds an impression that is not shown yet, or that was shown before it was registered. */
+  #defer(policies: Policies, row: ImpressionRow): void {
+    const { impressions } = this.#store;
+    impressions.defer(row);
+    if (impressions.takeShown(row.id)) this.#activate(policies, impressions.find(row.id) as StoredImpression);
+  }
+
+  /** Makes a deferred impression live. A repetition changes nothing. */
+  activate(policies: Policies, impression: StoredImpression): void {
+    this.#checkRunning(policies);
+    if (impression.state === "deferred") this.#change(() => this.#activate(policies, impression));
+  }
+
+  #activate(policies: Policies, impression: StoredImpression): void {
+    this.#store.impressions.activate(impression.id, appendTo(policies, impression), this.#config);
+    this.#observe(joinOrphans(this.#store, impression, this.#config));
+  }
+
+  /**
+   * Enters conversions. They need no running policies: policies that start later replay them.
+   * @throws {Problem} 503 if the configuration has changed, because another model observes by now.
+   */
+  enter(events: readonly (ConversionEvent | KeyedEvent)[]): Intake[] {
+    if (!this.isCurrent) throw startingAgain();
+    return this.#change(() =>
+      events.map((event): Intake => {
+        const detail = refusal(event, this.#config);
+        if (isOtherCurrency(event, this.#config)) this.#store.database.count("otherCurrency");
+        if (detail) return { status: "refused", detail };
+        if ("impression" in event && isOfNamesake(this.#store, event.impression, event.generation)) return { status: "unknown" };
+        const { status, erased } = this.#delivered(storedForm(event, this.#config.goals));
+        if (status === "orphan" && "key" in event) return this.#unjoined(event);
+        return { status, ...(erased && { erased }) };
+      }),
+    );
+  }
+
+  /** Why an event with a join key found no impression. It waits for one all the same. */
+  #unjoined({ key, byPage, goal, at }: KeyedEvent): Intake {
+    if (!byPage && this.#store.impressions.withKey(key.page).length > 0) {
+      this.#store.database.count("ofPages");
+      return { status: "orphan", detail: OF_PAGES };
+    }
+    return this.#store.sampledSince(at - windowOf(this.#config, goal)) ? { status: "unsampled", detail: UNSAMPLED } : { status: "orphan" };
+  }
+
+  #delivered(event: ConversionEvent | KeyedEvent): Entry {
+    if ("impression" in event) {
+      const { key } = event as ConversionEvent & Partial<ByKey>;
+      return key !== undefined && this.#store.conversions.isErased({ key }, event) ? ofErased(this.#store) : this.#entered(event);
+    }
+    const { key: hashes, byPage, action, ...outcome } = event;
+    const [key, ...older] = counted(hashes, byPage, this.#config.pageKeys);
+    if (this.#store.conversions.isErased({ key, older }, outcome)) return ofErased(this.#store);
+    const impression = this.#store.conversions.attribute({ key, older, action }, outcome, windowOf(this.#config, outcome.goal));
+    const addressed: ConversionEvent & ByKey = { ...outcome, impression, key, action };
+    return this.#entered(addressed);
+  }
+
+  #entered(event: ConversionEvent, logged?: Logged): Entry {
+    const entry = enter(this.#store, event, this.#config, logged);
+    this.#observe([entry]);
+    return entry;
+  }
+
+  /** If the policies do not take a change, its rows stay: the next start learns them and skips that one. */
+  #observe(entries: readonly Entry[]): void {
+    for (const { change } of entries) {
+      if (change && this.#policies && !takes(this.#policies, change)) this.#policies = undefined;
+    }
+  }
+
+  /**
+   * Erases impressions. Linear policies keep sums only, which stay. A Gaussian process forgets the feature vectors that no other
+   * impression has, and every snapshot that may have them is deleted. Returns whether there were any.
+   */
+  async erase(ids: readonly string[]): Promise<boolean> {
+    const policies = await this.start();
+    const holdsVectors = [this.#config, ...this.#config.shadows].some(({ options }) => isGaussianProcess(options));
+    const vectors = holdsVectors ? this.#store.impressions.vectorsOnlyOf(ids) : [];
+    this.#save(policies, {
+      kept: false,
+      first: () => {
+        for (const features of vectors) for (const { policy } of policies) policy.forget(features);
+      },
+      andThen: () => {
+        for (const id of ids) this.#store.erase(id);
+        if (vectors.length > 0) this.#store.snapshots.deleteOlder();
+      },
+    });
+    return vectors.length > 0;
+  }
+
+  /** Makes a change together with a snapshot of the state before it, because the change deletes rows that a replay would need. */
+  async snapshotAnd(change: () => void): Promise<void> {
+    this.#save(await this.start(), { kept: false, andThen: change });
+  }
+
+  /** Keeps a snapshot of the newest state, unless there is one. */
+  async snapshot(): Promise<void> {
+    const policies = await this.start();
+    if (this.#store.snapshots.versions()[0] !== this.#store.seq) this.#save(policies, { kept: true });
+  }
+
+  /** A snapshot of the newest state, which takes no place among the kept ones. */
+  async newest(): Promise<StoredSnapshot> {
+    const policies = await this.start();
+    const newest = this.#store.snapshots.newest();
+    if (newest?.seq === this.#store.seq) return newest;
+    this.#save(policies, { kept: false });
+    return this.#store.snapshots.newest() as StoredSnapshot;
+  }
+
+  /** Restores a kept snapshot. @param andThen a change of the store in the same transaction. */
+  async rollBack(version: number, andThen?: () => void): Promise<void> {
+    const kept = this.#store.snapshots.kept(version);
+    if (!kept)
+      throw new Problem(404, `version: no snapshot of it is kept; kept are ${this.#store.snapshots.versions().join(", ") || "none"}`);
+    const policies = await restorePolicies(kept.parts);
+    if (!this.isCurrent || !this.#store.snapshots.versions().includes(version)) throw startingAgain();
+    // No policies run during the change, so that no snapshot of the undone state is taken.
+    this.#policies = undefined;
+    this.#change(() => {
+      this.#store.rollBack(kept);
+      andThen?.();
+    });
+    this.#policies = policies;
+    this.#snapshot = { seq: this.#store.seq, bytes: sizeOf(kept.parts) };
+  }
+
+  #checkRunning(policies: Policies): void {
+    // Another call failed while the caller waited for a start, so these policies may be ahead of the store.
+    if (policies !== this.#policies || !this.isCurrent) throw startingAgain();
+  }
+
+  #change<T>(work: () => T): T {
+    try {
+      const result = this.#store.transact(work);
+      this.#saveIfDue();
+      return result;
+    } catch (error) {
+      this.#policies = undefined;
+      throw error;
+    }
+  }
+
+  #saveIfDue(): void {
+    const due = Math.min(SNAPSHOT_ROWS, REPLAYED_BYTES / this.#snapshot.bytes);
+    if (this.#policies && this.#store.seq - this.#snapshot.seq >= due && this.isCurrent) this.#save(this.#policies, { kept: false });
+  }
+
+  #save(policies: Policies, { kept, first, andThen }: Saving): void {
+    this.#checkRunning(policies);
+    try {
+      first?.();
+      // Factors are computed again from the sums, so that a kept snapshot does not depend on the order of conversions.
+      for (const { policy } of policies) policy.refactor();
+      const parts = policies.map((recommender) => recommender.snapshot());
+      this.#store.transact(() => {
+        this.#store.saveSnapshot(parts, { digest: policies[0].digest(), kept });
+        andThen?.();
+      });
+      this.#snapshot = { seq: this.#store.seq, bytes: sizeOf(parts) };
+    } catch (error) {
+      this.#policies = undefined;
+      throw error;
+    }
+  }
+}
+
+/** An event as it is stored. Only amounts can be restated: other rewards always are. */
+function storedForm<Event extends ConversionEvent | KeyedEvent>(event: Event, goals: ModelConfig["goals"]): Event {
+  const { currency: _, restates, ...rest } = event;
+  const reward = event.reward === null ? null : roundedReward(event.reward);
+  return { ...(rest as Event), reward, ...(restates && goals?.[event.goal]?.value && { restates }) };
+}
+
+const OF_PAGES =
+  "only pages gave this key, and it joins no conversion of a backend: ask for recommendations with the secret key, or set the model's pageKeys";
+
+const UNSAMPLED = "the model keeps a sample of its impressions, because it is near its limits; the conversion waits in case its own comes";
+
+const startingAgain = (): Problem => new Problem(503, "the model is starting again");
+
+/** The rows in their order: impressions of one state that follow each other together, and each conversion alone. */
+function batchesOf(rows: readonly PastRow[]): (PastImpressionRow[] | PastConversionRow)[] {
+  const batches: (PastImpressionRow[] | PastConversionRow)[] = [];
+  for (const row of rows) {
+    const last = batches.at(-1);
+    if (!("features" in row)) batches.push(row);
+    else if (Array.isArray(last) && last[0].state === row.state) last.push(row);
+    else batches.push([row]);
+  }
+  return batches;
+}
+
+/** Appends an impression to the policies, in the next round. */
+export function appendTo(policies: Policies, impression: Pick<ImpressionRow, "id" | "features" | "decision">): Marks {
+  const { id, features } = impression;
+  return appendNext(policies, { features, place: placeOf(impression), now: shownAtOf(id) });
+}
+
+/** Appends an impression of the next round. */
+function appendNext(policies: Policies, shown: { readonly features: Float64Array; readonly place: number; readonly now: number }): Marks {
+  return append(policies, { ...shown, round: policies[0].policy.impressions + 1 });
+}
+
+function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & { readonly place: number }): Marks {
+  const { features, place, round, now } = shown;
+  const slots = policies.map((recommender) => {
+    const { policy } = recommender;
+    return policy.append({ ...fitting(policy, features), round, now, weight: recommender.weightAt(place) }).slot;
+  });
+  return { slots, round };
+}
+
+/** Observes a change. Returns false if a policy refuses it: others may have learnt it by then. */
+export function takes(policies: Policies, change: RewardChange): boolean {
+  try {
+    observe(policies, change);
+    return true;
+  } catch (error) {
+    console.error(JSON.stringify({ skipped: error instanceof Error ? error.message : String(error) }));
+    return false;
+  }
+}
+
+export function observe(policies: Policies, { impression: { slots, ...shown }, ...change }: RewardChange): void {
+  observeAll(
+    policies,
+    slots.map((slot) => ({ ...shown, slot })),
+    change,
+  );
+}
+
+/** A policy of dimension 0 takes no features. */
+function fitting(policy: Policy, features: Float64Array): { readonly features?: Float64Array } {
+  return policy.dimension > 0 ? { features } : {};
+}
+
+function sizeOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((bytes, part) => bytes + part.length, 0);
+}

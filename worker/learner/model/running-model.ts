@@ -1,0 +1,117 @@
+import { SnapshotError } from "afterclick";
+import type { Served } from "../../domain/catalogue/served.ts";
+import { shardOf } from "../../domain/ids/shard.ts";
+import { withVocabulary } from "../../domain/model/encoding.ts";
+import type { ModelConfig } from "../../domain/model/model.ts";
+import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
+import { relearntModel } from "../../domain/model/relearnt-model.ts";
+import type { Environment } from "../../environment.ts";
+import { Problem } from "../../protocol/problem.ts";
+import { learner } from "../../rpc/learner-client.ts";
+import type { Coordinator } from "../shards/coordinator.ts";
+import type { LearnerStore } from "../store/learner-store.ts";
+import type { Upkeep } from "../upkeep/upkeep.ts";
+import type { CurrentModel } from "./current-model.ts";
+import type { Relearning } from "./relearning.ts";
+
+/** What the running policies of a learner depend on. */
+interface Surroundings {
+  readonly store: LearnerStore;
+  readonly current: CurrentModel;
+  readonly coordinator: Coordinator;
+  readonly relearning: Relearning;
+  readonly upkeep: Upkeep;
+}
+
+/** The policies of one learner while they run. */
+export class RunningModel {
+  readonly #env: Environment;
+  readonly #store: LearnerStore;
+  readonly #current: CurrentModel;
+  readonly #coordinator: Coordinator;
+  readonly #relearning: Relearning;
+  readonly #upkeep: Upkeep;
+
+  constructor(env: Environment, { store, current, coordinator, relearning, upkeep }: Surroundings) {
+    this.#env = env;
+    this.#store = store;
+    this.#current = current;
+    this.#coordinator = coordinator;
+    this.#relearning = relearning;
+    this.#upkeep = upkeep;
+  }
+
+  /**
+   * The running policies. If another version of this worker wrote their state, the log is learnt again.
+   * @throws {Problem} 503 until that is done.
+   */
+  async policies(): Promise<Policies> {
+    try {
+      this.#current.get().featurize();
+      return await this.#started();
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      await this.recover();
+      const { done, rows } = this.#relearning.progress(Date.now()) ?? { done: 0, rows: 0 };
+      throw new Problem(503, `another version of this worker wrote the model's state; its log is learnt again: ${done} of ${rows} rows`);
+    }
+  }
+
+  /** Starts the model. If it has learnt rewards beyond the range, as earlier versions did, it learns its log again meanwhile. */
+  async #started(): Promise<Policies> {
+    if (this.#store.hasLearntBeyondRange) await this.recover();
+    return this.#current.get().live.start();
+  }
+
+  /** The policies that decide: those of this learner, or those with the sums of all shards. */
+  async publicPolicies(): Promise<Policies> {
+    return this.#coordinator.deciding(await this.policies());
+  }
+
+  /** The policies by which the model decides now. A shard asks its coordinator. */
+  async decidingPolicies(): Promise<Policies> {
+    const { model, shard } = shardOf(this.#store.name);
+    if (shard === 0) return this.publicPolicies();
+    const { bytes } = await learner(this.#env, model, (stub) => stub.snapshot());
+    return restorePolicies([bytes]);
+  }
+
+  /** Learns the log again because the state cannot be read. A shard asks its coordinator, so that all do it. */
+  async recover(): Promise<void> {
+    if (this.#relearning.isRunning) return;
+    const { model, shard } = shardOf(this.#store.name);
+    if (shard > 0) await learner(this.#env, model, (stub) => stub.relearn(null));
+    else await this.relearn(await relearntModel({}, this.#store.config));
+  }
+
+  /** Begins to learn the log again. The alarm does it page by page, and tells the other shards. */
+  async relearn(config: ModelConfig): Promise<void> {
+    const { relearning, relearnt, catalogue } = this.#store;
+    const startedAt = Math.max(Date.now(), (relearning.begun ?? relearnt ?? { startedAt: 0 }).startedAt + 1);
+    this.#relearning.begin(withVocabulary(config, catalogue.actions), startedAt);
+    await this.#upkeep.hurry();
+  }
+
+  served(policies: Policies): Served {
+    const { config, featurize } = this.#current.get();
+    return { config, featurize: featurize(), catalogue: this.#store.catalogue, policies, version: this.#store.seq };
+  }
+
+  /** The digest of a version. Null if this version of the worker does not read the state. Its log can be exported all the same. */
+  async digest(): Promise<{ readonly digest: string | null; readonly version: number }> {
+    const { version } = this.#coordinator;
+    if (this.#store.coordinates) return { digest: this.#store.shards.markOf(version)?.digest ?? null, version };
+    try {
+      const [{ policy }] = await this.#started();
+      return { digest: policy.digest(), version: this.#coordinator.version };
+    } catch (error) {
+      if (isUnreadable(error)) return { digest: null, version: this.#coordinator.version };
+      throw error;
+    }
+  }
+}
+
+/** Whether an error says that another version of this worker wrote the state. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof SnapshotError || (error instanceof Problem && error.status === 409);
+}

@@ -1,0 +1,174 @@
+import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
+import { counted } from "../../domain/ids/join-key.ts";
+import { shardName, shardOf } from "../../domain/ids/shard.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { windowOf } from "../../domain/model/goals.ts";
+import type { Environment } from "../../environment.ts";
+import { learner, Unreachable } from "../../rpc/learner-client.ts";
+import type { Intake, Note } from "../../rpc/message.ts";
+import type { CurrentModel } from "../model/current-model.ts";
+import type { LearnerStore } from "../store/learner-store.ts";
+import type { Link } from "../store/link-store.ts";
+import { Turns } from "../turns.ts";
+import type { Task } from "../upkeep/upkeep.ts";
+
+type Events = readonly (ConversionEvent | KeyedEvent)[];
+
+/**
+ * Conversions with join keys in a model of several shards. A keyed event goes to the home of its key, which attributes it to an impression
+ * and, if another shard has that impression, forwards it there.
+ */
+export class KeyHome {
+  readonly #env: Environment;
+  readonly #store: LearnerStore;
+  readonly #current: CurrentModel;
+  readonly #deliveries = new Turns();
+
+  constructor(env: Environment, store: LearnerStore, current: CurrentModel) {
+    this.#env = env;
+    this.#store = store;
+    this.#current = current;
+  }
+
+  /** The task of delivering the keys of new impressions to their homes. */
+  get task(): Task {
+    return { due: () => (this.#store.links.undelivered ? Date.now() : undefined), run: () => this.deliver() };
+  }
+
+  /** Enters events here, at the home of their key, or at the shard of their impression. @throws {Problem} 503 if it cannot be reached. */
+  async enter(events: Events): Promise<Intake[]> {
+    const keyed = events.flatMap((event, place) => ("key" in event && !("impression" in event) ? [{ event, place }] : []));
+    if (this.#store.config.shards === 1 || keyed.length === 0) return this.#current.get().live.enter(events);
+    const intakes = new Array<Intake>(events.length);
+    const homes = await Promise.all(keyed.map(async (each) => ({ ...each, home: await this.#homeOf(each.event) })));
+    const [ahead, own] = [homes.filter(({ home }) => home !== this.#shard), homes.filter(({ home }) => home === this.#shard)];
+    await Promise.all(
+      Array.from(
+        Map.groupBy(ahead, ({ home }) => home),
+        async ([home, of]) => {
+          if (this.#shard === 0) this.checkReached(home);
+          const results = await this.#call(
+            home,
+            of.map(({ event }) => event),
+          );
+          of.forEach(({ place }, i) => {
+            intakes[place] = results[i];
+          });
+        },
+      ),
+    );
+    for (const { event, place } of own) {
+      const link = this.#linkOf(event);
+      if (link) intakes[place] = await this.#forward(addressed(event, this.#hashesOf(event)[0], link), link);
+    }
+    const here = events.map((_, place) => place).filter((place) => intakes[place] === undefined);
+    // Only now, because the calls may have outlasted the model that ran before.
+    const { live } = this.#current.get();
+    live.enter(here.map((place) => events[place])).forEach((intake, i) => {
+      intakes[here[i]] = intake;
+    });
+    return intakes;
+  }
+
+  /** The home of a key. After a rotation of the secret, an older hash may have another home. */
+  async #homeOf(event: KeyedEvent): Promise<number> {
+    const { links } = this.#store;
+    const hashes = this.#hashesOf(event);
+    const homes = hashes.map((hash) => links.homeOf(hash));
+    // Homes do not look further.
+    if (this.#shard !== 0) return this.#shard;
+    if (new Set(homes).size === 1) return homes[0];
+    for (const [i, home] of homes.entries()) {
+      const isKnown = home === 0 ? this.knows(hashes[i]) : await this.#ask(home, hashes[i]);
+      if (isKnown) return home;
+    }
+    return homes[0];
+  }
+
+  #ask(home: number, key: string): Promise<boolean> {
+    return learner(this.#env, this.#nameOf(home), (stub) => stub.knows(key));
+  }
+
+  /** Whether an impression of any shard has a key whose home is here. */
+  knows(key: string): boolean {
+    return this.#store.links.has(key) || this.#store.impressions.withKey([key]).length > 0;
+  }
+
+  #hashesOf({ key, byPage }: KeyedEvent): readonly string[] {
+    return counted(key, byPage, this.#current.get().config.pageKeys);
+  }
+
+  /** The impression of another shard to which an event belongs. None if it belongs to one of this shard, or to none yet. */
+  #linkOf(event: KeyedEvent): Link | undefined {
+    const { links, conversions, impressions } = this.#store;
+    const [key, ...older] = this.#hashesOf(event);
+    const { action, goal, at } = event;
+    const known = links.forwardedTo({ key, older }, event);
+    if (known || conversions.sentTo({ key, older }, event) || conversions.isErased({ key, older }, event)) return known;
+    const from = at - windowOf(this.#current.get().config, goal);
+    const link = links.newest([key, ...older], action, from, at + 1);
+    const own = link && impressions.newestWithKey([key, ...older], action, from, at + 1);
+    return own && own > link.impression ? undefined : link;
+  }
+
+  async #forward(event: ConversionEvent & ByKey, link: Link): Promise<Intake> {
+    const [intake] = await this.#call(link.shard, [event]);
+    this.#store.transact(() => this.#store.links.noteForwarded(event.key, event, link));
+    return intake;
+  }
+
+  #call(shard: number, events: Events): Promise<readonly Intake[]> {
+    return learner(this.#env, this.#nameOf(shard), (stub) => stub.ingest(events));
+  }
+
+  /**
+   * A shard that has not answered yet in this generation may not exist, or may be about to forget what it takes.
+   * @throws {Problem} 503 from the coordinator if that shard has not answered.
+   */
+  checkReached(shard: number): void {
+    if (!this.#store.shards.find(shard))
+      throw new Unreachable(`shard ${shard} of the model has not been reached since it was made or reset`);
+  }
+
+  /** Takes notes of another shard, and forwards the events that have waited for its impressions. */
+  async take(notes: readonly Note[], shard: number): Promise<void> {
+    const { links, conversions } = this.#store;
+    this.#store.transact(() => links.take(notes, shard));
+    for (const { key, impression, action } of notes) {
+      if (action === null) continue;
+      const joining = { keys: [key], action, shownAt: shownAtOf(impression) };
+      for (const { seq, ...waiting } of conversions.orphansOf(joining, this.#current.get().config)) {
+        await this.#forward({ ...waiting, impression, key, action: waiting.action }, { impression, shard });
+        this.#store.transact(() => conversions.deleteOrphan(seq));
+      }
+    }
+  }
+
+  /** Delivers the notes of this shard to the homes of their keys. @throws {Problem} 503 if a home cannot be reached. */
+  deliver(): Promise<void> {
+    // One after the other, so that no older note follows that of an erasure.
+    return this.#deliveries.take(() => this.#deliverAll());
+  }
+
+  async #deliverAll(): Promise<void> {
+    for (let next = this.#store.links.undelivered; next; next = this.#store.links.undelivered) {
+      const { home, notes } = next;
+      const shard = this.#shard;
+      await learner(this.#env, this.#nameOf(home), (stub) => stub.link(notes, shard));
+      this.#store.transact(() => this.#store.links.delivered(notes));
+    }
+  }
+
+  get #shard(): number {
+    return this.#store.shard;
+  }
+
+  #nameOf(shard: number): string {
+    return shardName(shardOf(this.#store.name).model, shard);
+  }
+}
+
+/** A keyed event in the form of one that names its impression. */
+function addressed({ key: _, byPage: __, action, ...outcome }: KeyedEvent, key: string, { impression }: Link): ConversionEvent & ByKey {
+  return { ...outcome, impression, key, action };
+}

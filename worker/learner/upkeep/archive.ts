@@ -1,0 +1,222 @@
+import { bytesToHex } from "@noble/hashes/utils.js";
+import { ArchiveError, ArchiveFile, type EncodedFile, encodeFile } from "../../domain/archive/archive-file.ts";
+import { type LogLine, type LogRow, logLine } from "../../domain/archive/log-line.ts";
+import type { KeyHashes } from "../../domain/ids/join-key.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { Problem } from "../../protocol/problem.ts";
+import { dayOf, type Part, type Volume } from "../store/archive-store.ts";
+import type { LearnerStore } from "../store/learner-store.ts";
+import { Turns } from "../turns.ts";
+
+/** Files of one alarm, because encoding one takes up to three seconds. */
+const FILES_AT_ONCE = 2;
+/** Objects that one call deletes. */
+const DELETED_AT_ONCE = 1000;
+
+/**
+ * Moves rows into an R2 bucket before they are forgotten, a day at a time, as Parquet files. Its calls run one after the other. After an
+ * interruption the same file is written again under the same key.
+ */
+export class Archive {
+  readonly #bucket: R2Bucket;
+  readonly #store: LearnerStore;
+  readonly #turns = new Turns();
+
+  constructor(bucket: R2Bucket, store: LearnerStore) {
+    this.#bucket = bucket;
+    this.#store = store;
+  }
+
+  /** End of the day whose rows are archived and forgotten together with those of a time. */
+  untilOf(shownAt: number): number {
+    return dayOf(shownAt, this.#store.config.window.ms).until;
+  }
+
+  /**
+   * Writes some files of the oldest day that is due.
+   * @param before rows shown before this time may be forgotten. @param forget deletes the rows of a volume, in a transaction with `andThen`.
+   */
+  run(before: number, forget: (volume: Volume, andThen: () => void) => Promise<void>): Promise<void> {
+    return this.#turns.take(async () => {
+      const volume = this.#volume(before);
+      if (!volume) return;
+      for (let files = 0; files < FILES_AT_ONCE; files++) {
+        if (await this.#write(volume)) continue;
+        await this.#confirm(volume);
+        await forget(volume, () => {
+          this.#check(volume);
+          this.#store.archive.finish(volume);
+        });
+        return;
+      }
+    });
+  }
+
+  /** The volume in progress, or one that begins. */
+  #volume(before: number): Volume | undefined {
+    const { archive } = this.#store;
+    const begun = archive.volume;
+    if (begun && archive.isUndone(begun)) this.#store.transact(() => archive.restart(begun));
+    if (begun) return archive.volume;
+    const oldest = this.#store.oldestSince(0);
+    if (oldest === undefined || this.untilOf(oldest) > before) return undefined;
+    return this.#store.transact(() => archive.begin(oldest, this.#store.config.window.ms, this.#store.retainedSince));
+  }
+
+  /** @throws {Problem} 503 if a reset or a rollback has changed the volume's rows. */
+  #check(volume: Volume): void {
+    const { archive } = this.#store;
+    if (JSON.stringify(archive.volume) !== JSON.stringify(volume) || archive.isUndone(volume)) {
+      throw new Problem(503, "the rows have changed while they were archived; the alarm tries again");
+    }
+  }
+
+  /** Writes the next file of a volume. Returns false if nothing is left. */
+  async #write(volume: Volume): Promise<boolean> {
+    const { archive, name: model, generation } = this.#store;
+    const ofDay = archive.parts([volume.day]);
+    const last = ofDay.findLast(({ until }) => until === volume.until)?.last ?? 0;
+    const { day, from, until, marksBefore: whole, version } = volume;
+    const head = { model, generation, from, until, whole, version };
+    const file = await encodeFile(head, linesOf(archive.rows(volume, last)), () => scheduler.wait(0));
+    if (!file) return false;
+    const part = ofDay.length;
+    const key = `${this.#prefix(generation)}day=${new Date(day).toISOString().slice(0, 10)}/${String(part).padStart(4, "0")}.parquet`;
+    const sha256 = await this.#put(key, file.bytes, await this.#bucket.head(key));
+    this.#store.transact(() => {
+      this.#check(volume);
+      archive.add({ key, day, part, from, until, last: file.head.last, rows: file.head.rows, sha256 });
+    });
+    return true;
+  }
+
+  #prefix(generation: number): string {
+    return `model=${this.#store.name}/generation=${generation}/`;
+  }
+
+  /** Puts a file unless the bucket has it. Another writer's object is never replaced unseen. */
+  async #put(key: string, bytes: Uint8Array<ArrayBuffer>, known: R2Object | null): Promise<string> {
+    const digest = await crypto.subtle.digest("SHA-256", bytes);
+    const sha256 = bytesToHex(new Uint8Array(digest));
+    const stored = known?.checksums.sha256;
+    if (stored && bytesToHex(new Uint8Array(stored)) === sha256) return sha256;
+    const onlyIf = known ? { etagMatches: known.etag } : { etagDoesNotMatch: "*" };
+    const httpMetadata = { contentType: "application/vnd.apache.parquet" };
+    const put = await this.#bucket.put(key, bytes, { sha256: digest, onlyIf, httpMetadata });
+    if (!put) throw new Problem(503, `${key}: another call has written the file meanwhile; try again`);
+    return sha256;
+  }
+
+  /** Compares a volume's folder with the noted files. Deletes files that no part is, which an interrupted attempt may have left. */
+  async #confirm(volume: Volume): Promise<void> {
+    const parts = new Set(this.#store.archive.parts([volume.day]).map(({ key }) => key));
+    const folder = `${this.#prefix(this.#store.generation)}day=${new Date(volume.day).toISOString().slice(0, 10)}/`;
+    const left: string[] = [];
+    for await (const key of this.#keys(folder)) {
+      if (!parts.delete(key)) left.push(key);
+    }
+    // A lost file cannot be written again once its rows are forgotten.
+    if (parts.size > 0) {
+      this.#store.transact(() => {
+        this.#check(volume);
+        this.#store.archive.restart(volume);
+      });
+      throw new Problem(503, `${Array.from(parts)[0]}: the bucket has lost the file; the alarm writes it again`);
+    }
+    if (left.length > 0) await this.#bucket.delete(left);
+  }
+
+  async *#keys(prefix: string): AsyncGenerator<string> {
+    let cursor: string | undefined;
+    do {
+      const page = await this.#bucket.list({ prefix, cursor });
+      for (const { key } of page.objects) yield key;
+      cursor = page.truncated ? page.cursor : undefined;
+    } while (cursor !== undefined);
+  }
+
+  /**
+   * Empties impressions and their conversions in the files.
+   * @returns the ids of the impressions that were found. @throws {Problem} 500 naming a file that cannot be read, after all others.
+   */
+  erase(ids: readonly string[]): Promise<Set<string>> {
+    const sought = new Set(ids);
+    return this.#turns.take(async () => {
+      const times = ids.map(shownAtOf);
+      const holds = ({ from, until }: Part) => times.some((time) => time >= from && time < until);
+      return this.#rewrite(this.#store.archive.parts().filter(holds), (line) => sought.has(idOf(line)));
+    });
+  }
+
+  /** Empties the impressions of a join key, with all their conversions, and other conversions that came with it. **Cost:** reads every file. */
+  eraseKey(hashes: KeyHashes): Promise<Set<string>> {
+    const sought = new Set(hashes);
+    const has = ({ hash, hashes: own }: LogLine) =>
+      sought.has(hash as string) || ((own as string[] | undefined)?.some((each) => sought.has(each)) ?? false);
+    return this.#turns.take(async () => {
+      const [ids, spans] = [new Set<string>(), new Set<number>()];
+      const parts = this.#store.archive.parts();
+      await this.#each(parts, async (part) => {
+        const { file } = await this.#open(part.key);
+        for await (const lines of file.groups(["type", "seq", "id", "hash", "hashes"])) {
+          for (const line of lines.filter(has)) {
+            if (line.type === "impression") ids.add(idOf(line));
+            spans.add(part.until);
+          }
+        }
+      });
+      const holding = parts.filter(({ until }) => spans.has(until));
+      await this.#rewrite(holding, (line) => ids.has(idOf(line)) || has(line));
+      return ids;
+    });
+  }
+
+  async #rewrite(parts: readonly Part[], isErased: (line: LogLine) => boolean): Promise<Set<string>> {
+    const found = new Set<string>();
+    await this.#each(parts, async ({ key }) => {
+      const { file, object } = await this.#open(key);
+      const left: EncodedFile | undefined = await file.without((line) => {
+        if (!isErased(line)) return false;
+        if (line.type === "impression") found.add(idOf(line));
+        return true;
+      });
+      if (!left) return;
+      const sha256 = await this.#put(key, left.bytes, object);
+      this.#store.transact(() => this.#store.archive.replace(key, sha256));
+    });
+    return found;
+  }
+
+  /** Goes on after a file that fails. @throws {Problem} 500 naming the first one that cannot be read, at the end. */
+  async #each(parts: readonly Part[], work: (part: Part) => Promise<void>): Promise<void> {
+    const errors: unknown[] = [];
+    for (const part of parts) await work(part).catch((error) => errors.push(error));
+    if (errors.length === 0) return;
+    const [first] = errors;
+    throw first instanceof ArchiveError ? new Problem(500, first.message) : first;
+  }
+
+  async #open(key: string): Promise<{ readonly file: ArchiveFile; readonly object: R2Object }> {
+    const object = await this.#bucket.get(key);
+    if (!object) throw new Problem(503, `${key}: expected the file in the bucket, got none`);
+    const bytes = await object.arrayBuffer();
+    const slice = async (start: number, end?: number) => bytes.slice(start, end);
+    return { file: await ArchiveFile.open(key, { byteLength: bytes.byteLength, slice }), object };
+  }
+
+  /** Deletes the files of all generations of the model, which may be deleted. A volume in progress begins again. */
+  deleteAll(model: string): Promise<void> {
+    return this.#turns.take(async () => {
+      const keys: string[] = [];
+      for await (const key of this.#keys(`model=${model}/`)) keys.push(key);
+      if (this.#store.exists) this.#store.transact(() => this.#store.archive.deleteParts());
+      for (let i = 0; i < keys.length; i += DELETED_AT_ONCE) await this.#bucket.delete(keys.slice(i, i + DELETED_AT_ONCE));
+    });
+  }
+}
+
+function* linesOf(rows: Iterable<LogRow>): Generator<LogLine> {
+  for (const row of rows) yield logLine(row);
+}
+
+const idOf = ({ impression, id }: LogLine): string => (impression ?? id) as string;

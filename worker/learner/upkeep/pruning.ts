@@ -1,0 +1,51 @@
+import { bucketAt, forgottenAt, forgottenBefore } from "../../domain/impression/bucket.ts";
+import type { CurrentModel } from "../model/current-model.ts";
+import type { LearnerStore } from "../store/learner-store.ts";
+import type { Archive } from "./archive.ts";
+import type { Task } from "./upkeep.ts";
+
+/** Forgets rows that are older than the retention. */
+export function pruning(store: LearnerStore, current: CurrentModel): Task {
+  return {
+    due: () => forgottenSince(store.oldestSince(0), current),
+    run() {
+      const before = Math.min(store.audited, dueBefore(current));
+      return current.get().live.snapshotAnd(() => store.prune(before));
+    },
+  };
+}
+
+/** Archives rows that are older than the retention by whole days, and forgets a day when all of it is archived. */
+export function archiving(store: LearnerStore, current: CurrentModel, archive: Archive): Task {
+  return {
+    due() {
+      // A model that learns its log again needs its rows until it takes over.
+      if (store.relearning.begun) return undefined;
+      const oldest = store.oldestSince(0);
+      return forgottenSince(oldest && archive.untilOf(oldest) - 1, current);
+    },
+    run() {
+      const unaudited = store.oldestSince(store.audited);
+      const due = dueBefore(current);
+      const before = unaudited === undefined ? due : Math.min(due, bucketAt(unaudited, store.config.window.ms));
+      return archive.run(before, ({ until, marksBefore }, andThen) =>
+        current.get().live.snapshotAnd(() => {
+          andThen();
+          store.prune(until, marksBefore);
+        }),
+      );
+    },
+  };
+}
+
+/** When rows of a time shown are forgotten. Undefined without a time. */
+function forgottenSince(shownAt: number | undefined, current: CurrentModel): number | undefined {
+  const { timing, config } = current.get();
+  return shownAt === undefined ? undefined : forgottenAt(shownAt, timing, config.retention.ms);
+}
+
+/** Rows shown before this time are to be forgotten now. */
+function dueBefore(current: CurrentModel): number {
+  const { timing, config } = current.get();
+  return forgottenBefore(Date.now(), timing, config.retention.ms);
+}

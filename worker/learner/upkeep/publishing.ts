@@ -1,0 +1,114 @@
+import { shardOf } from "../../domain/ids/shard.ts";
+import { KV_WRITE_MS, publishesAt } from "../../domain/model/publication.ts";
+import type { Environment } from "../../environment.ts";
+import { PublicationStore } from "../../kv/publication-store.ts";
+import { learner, Unreachable } from "../../rpc/learner-client.ts";
+import type { CurrentModel } from "../model/current-model.ts";
+import type { Coordinator } from "../shards/coordinator.ts";
+import type { LearnerStore } from "../store/learner-store.ts";
+import { Turns } from "../turns.ts";
+import { Publisher } from "./publisher.ts";
+import type { Task } from "./upkeep.ts";
+
+/** Publishes what has changed: to isolates that ask the learner, and to KV. A shard asks its coordinator, which publishes for all. */
+export class Publishing {
+  readonly publisher: Publisher;
+  readonly #env: Environment;
+  readonly #stored: LearnerStore;
+  readonly #current: CurrentModel;
+  readonly #coordinator: Coordinator;
+  /** Writes of the publication, because KV keeps the last one. */
+  readonly #turns = new Turns();
+
+  constructor(env: Environment, store: LearnerStore, current: CurrentModel, coordinator: Coordinator) {
+    this.#env = env;
+    this.#stored = store;
+    this.#current = current;
+    this.#coordinator = coordinator;
+    this.publisher = new Publisher(store);
+  }
+
+  /** The store of the model. @throws {Problem} 404 if the model was deleted meanwhile. */
+  get #store(): LearnerStore {
+    this.#current.get();
+    return this.#stored;
+  }
+
+  /** The tasks of the catalogue and of the model. */
+  get tasks(): readonly Task[] {
+    const model = () => this.#modelDue();
+    return [
+      { due: () => this.#catalogueDue(), run: () => this.publishCatalogue() },
+      { due: model, dueWith: model, run: () => this.publish() },
+    ];
+  }
+
+  /** When a catalogue that KV does not have is due. */
+  #catalogueDue(): number | undefined {
+    const { version, at } = this.#store.catalogued;
+    if (this.#store.shard > 0) return undefined;
+    return this.#store.catalogueVersion() > version ? (at ?? 0) + KV_WRITE_MS : undefined;
+  }
+
+  #modelDue(): number | undefined {
+    const { published, offered, seq, config, shard } = this.#store;
+    if (shard > 0) return publishesAt(published, seq, config);
+    // A kept snapshot that KV does not have is due as soon as KV takes it.
+    return offered > published.version ? (published.at ?? 0) + KV_WRITE_MS : publishesAt(published, seq, config);
+  }
+
+  /** Runs after all writes of the publication so far, and before all later ones. */
+  inTurn(work: () => Promise<void>): Promise<void> {
+    return this.#turns.take(work);
+  }
+
+  publishCatalogue(): Promise<void> {
+    return this.inTurn(() => this.#putCatalogue());
+  }
+
+  /**
+   * Keeps a snapshot, which isolates may take from now on, puts it into KV, then notes it as published. After an interruption, each
+   * step can be repeated.
+   */
+  async publish(): Promise<void> {
+    if (this.#store.shard > 0) return this.#askCoordinator();
+    await this.#coordinator.keepEdition();
+    return this.inTurn(async () => {
+      // First, because the publication names the catalogue that it needs.
+      await this.#putCatalogue();
+      const { published, editions } = this.#store;
+      // The turn before has published this change too.
+      if (published.version === editions.newestVersion()) return;
+      await kvWrite(published.at);
+      await this.#coordinator.keepEdition();
+      const { publication, bytes } = await this.publisher.newest();
+      await new PublicationStore(this.#env.EVENTS).put(bytes, publication);
+      // Not the time of encoding, because KV counts from its write.
+      this.#store.transact(() => this.#store.setPublished(publication.version, Date.now()));
+    });
+  }
+
+  async #askCoordinator(): Promise<void> {
+    const { name, shard, seq } = this.#store;
+    const isMember = await learner(this.#env, shardOf(name).model, (stub) => stub.gather(shard));
+    // The model may never get a shard that was made for it. It has no impressions, so nothing is missing from a publication.
+    if (!isMember) this.#store.transact(() => this.#store.setPublished(seq, Date.now()));
+    // Else the alarm would ring again at once, and again.
+    if ((this.#modelDue() ?? Number.POSITIVE_INFINITY) <= Date.now()) throw new Unreachable("the coordinator has not reached this shard");
+  }
+
+  /** Puts the catalogue into KV unless it is there, and notes that. */
+  async #putCatalogue(): Promise<void> {
+    if (this.#catalogueDue() === undefined) return;
+    await kvWrite(this.#store.catalogued.at);
+    const { name: model, catalogue } = this.#store;
+    await new PublicationStore(this.#env.EVENTS).putCatalogue(await this.publisher.catalogue(), { model });
+    this.#store.transact(() => this.#store.setCatalogued(catalogue.version, Date.now()));
+  }
+}
+
+/** Waits until KV takes a write of a key again. */
+async function kvWrite(last: number | null): Promise<void> {
+  const passed = Math.abs(Date.now() - (last ?? 0));
+  if (passed < KV_WRITE_MS) await scheduler.wait(KV_WRITE_MS - passed);
+}

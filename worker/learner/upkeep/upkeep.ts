@@ -1,0 +1,112 @@
+import { unknownModel } from "../../protocol/problem.ts";
+import type { LearnerStore } from "../store/learner-store.ts";
+
+/** Time before a failed task runs again. */
+const RETRY_MS = 30_000;
+
+/** A task of a model that time makes due. */
+export interface Task {
+  /** When the task is due, in ms since 1970. Undefined if there is nothing to do. */
+  due(): number | undefined;
+  /** When a new impression that is shown at a time makes the task due. Absent if impressions do not. */
+  dueWith?(shownAt: number): number | undefined;
+  run(): Promise<void>;
+}
+
+/** Runs the tasks of a model when they are due, in their order. One alarm serves them all. */
+export class Upkeep {
+  readonly #storage: DurableObjectStorage;
+  readonly #store: LearnerStore;
+  readonly #tasks: readonly Task[];
+  #alarmAt?: number;
+
+  constructor(storage: DurableObjectStorage, store: LearnerStore, tasks: readonly Task[]) {
+    this.#storage = storage;
+    this.#store = store;
+    this.#tasks = tasks;
+  }
+
+  /** Runs the tasks that are due. It never throws, because an alarm that fails six times does not ring again. */
+  async run(): Promise<void> {
+    this.#alarmAt = undefined;
+    let notBefore = 0;
+    for (const task of this.#tasks) {
+      try {
+        if (this.#store.exists && isDue(task)) await task.run();
+      } catch (error) {
+        report(error);
+        notBefore = Date.now() + RETRY_MS;
+      }
+    }
+    try {
+      if (this.#store.exists) await this.arm(undefined, notBefore);
+    } catch (error) {
+      report(error);
+      // The next task could not be determined, so the alarm only tries again.
+      await this.#storage.setAlarm(Date.now() + RETRY_MS);
+    }
+  }
+
+  /** Does a part of a task at once, then sets the alarm for the next one. If it fails, that is the same part again. */
+  async now(work: () => Promise<void>): Promise<void> {
+    await work().catch(report);
+    await this.arm();
+  }
+
+  /** Does a part of a task at once. If it fails, the alarm rings and tries again. */
+  async attempt(work: () => Promise<void>): Promise<void> {
+    await work().catch(() => this.hurry());
+  }
+
+  /**
+   * Sets the alarm for the next task.
+   * @param shownAt time of a new impression. The alarm is set only if that impression could make a task due earlier.
+   * @throws {Problem} 404 if the model was deleted meanwhile.
+   */
+  async arm(shownAt?: number, notBefore = 0): Promise<void> {
+    if (!this.#store.exists) throw unknownModel();
+    const overdue = this.#alarmAt !== undefined && this.#alarmAt < Date.now() - RETRY_MS;
+    if (shownAt !== undefined && this.#alarmAt !== undefined && !overdue) {
+      const soonest = least(this.#tasks, (task) => task.dueWith?.(shownAt));
+      if (this.#alarmAt <= soonest) return;
+    }
+    const due = least(this.#tasks, (task) => task.due());
+    if (due === Number.POSITIVE_INFINITY) return;
+    this.#alarmAt = Math.max(notBefore, due);
+    await this.#storage.setAlarm(this.#alarmAt);
+  }
+
+  /** Sets the alarm when a learner starts, in case it was lost. After a failure the next call sets it. */
+  async start(): Promise<void> {
+    try {
+      if (this.#store.exists) await this.arm();
+    } catch (error) {
+      report(error);
+    }
+  }
+
+  /** Sets the alarm to ring at once. */
+  async hurry(): Promise<void> {
+    this.#alarmAt = Date.now();
+    await this.#storage.setAlarm(this.#alarmAt);
+  }
+
+  /** Forgets the time of the alarm, so that the next `arm` sets it. */
+  disarm(): void {
+    this.#alarmAt = undefined;
+  }
+}
+
+const isDue = (task: Task): boolean => (task.due() ?? Number.POSITIVE_INFINITY) <= Date.now();
+
+/** The earliest of some times of tasks. Infinity if there is none. A plain loop: each new impression comes here. */
+function least(tasks: readonly Task[], timeOf: (task: Task) => number | undefined): number {
+  let earliest = Number.POSITIVE_INFINITY;
+  for (const task of tasks) earliest = Math.min(earliest, timeOf(task) ?? Number.POSITIVE_INFINITY);
+  return earliest;
+}
+
+// Logs the name only, because a message may hold data of a caller.
+function report(error: unknown): void {
+  console.error("an alarm's task failed", error instanceof Error ? error.name : typeof error);
+}
