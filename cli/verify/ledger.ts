@@ -1,13 +1,6 @@
 import { isConflict } from "../../worker/domain/conversion/event.ts";
-import {
-  counting,
-  differs,
-  hasConverted,
-  isInRange,
-  observeAll,
-  type ResolvedReward,
-  resolved,
-} from "../../worker/domain/conversion/reward.ts";
+import { Fold } from "../../worker/domain/conversion/fold.ts";
+import { counting, hasConverted, isInRange, observeAll } from "../../worker/domain/conversion/reward.ts";
 import { placeOf } from "../../worker/domain/impression/impression.ts";
 import { windowOf } from "../../worker/domain/model/goals.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
@@ -20,7 +13,7 @@ interface Known {
   readonly shown?: readonly Appended[];
   state: ImpressionLine["state"];
   conversions: ConversionLine[];
-  resolved: ResolvedReward | null;
+  fold: Fold;
 }
 
 /** The impressions so far, with their conversions and resolved rewards. */
@@ -28,11 +21,11 @@ export class Ledger {
   readonly #known = new Map<string, Known>();
 
   /** Adds an impression. @throws {LogMismatch} if it exists already or has the wrong round. */
-  show(policies: Policies, line: ImpressionLine): void {
+  show(policies: Policies, line: ImpressionLine, { goals }: Pick<ModelConfig, "goals">): void {
     if (this.#known.has(line.id)) throw new LogMismatch("expected one line per impression, got a second one");
     const { features, round, shownAt: now } = line;
     if (round === null) {
-      this.#known.set(line.id, { line, state: line.state, conversions: [], resolved: null });
+      this.#known.set(line.id, { line, state: line.state, conversions: [], fold: new Fold(now, goals) });
       return;
     }
     const expected = policies[0].policy.impressions + 1;
@@ -44,7 +37,7 @@ export class Ledger {
     });
     // The longest parts of a line are learnt, and not needed again.
     const left = { ...line, features: [], context: null, decision: null };
-    this.#known.set(line.id, { line: left, shown, state: "live", conversions: [], resolved: null });
+    this.#known.set(line.id, { line: left, shown, state: "live", conversions: [], fold: new Fold(now, goals) });
   }
 
   /**
@@ -72,9 +65,8 @@ export class Ledger {
       throw new LogMismatch(`status: expected ${line.status === "conflict" ? "applied" : "conflict"}, got ${line.status}`);
     }
     known.conversions.push(line);
-    const [before, after] = [known.resolved, resolved(known.conversions, goals, known.line.shownAt)];
-    known.resolved = after;
-    if (differs(before, after)) observeAll(policies, known.shown, { before, after });
+    const change = known.fold.add(line);
+    if (change) observeAll(policies, known.shown, change);
   }
 
   /** Whether the impression of a conversion is learnt. It may have been erased. */
@@ -87,7 +79,7 @@ export class Ledger {
     for (const known of this.#known.values()) {
       if (known.state === "live" && known.line.seq > to) known.state = "void";
       known.conversions = known.conversions.filter(({ seq }) => seq <= to);
-      known.resolved = resolved(counting(known.conversions), goals, known.line.shownAt);
+      known.fold = new Fold(known.line.shownAt, goals, counting(known.conversions));
     }
   }
 
@@ -98,8 +90,9 @@ export class Ledger {
 
   /** The same for impressions shown before a time, which are dropped. */
   settle(before: number): void {
-    for (const { line, state, resolved: after } of this.#known.values()) {
+    for (const { line, state, fold } of this.#known.values()) {
       if (line.shownAt >= before) continue;
+      const after = fold.resolved;
       const expected = { state, reward: after?.reward ?? null, converted: after !== null && hasConverted(after.delays) };
       for (const [name, value] of Object.entries(expected)) {
         const logged = line[name as keyof typeof expected];

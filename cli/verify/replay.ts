@@ -105,7 +105,7 @@ export class Replay {
       return shard.convert(line, this.#known().config);
     }
     await this.#checkImpression(line);
-    shard.show(line);
+    shard.show(line, this.#known().config);
   }
 
   /** Learns an event from before the model learnt its log again, as it counts in the end. */
@@ -118,7 +118,7 @@ export class Replay {
       // The model had forgotten the row before it learnt its log again.
       if (line.type === "impression") this.tally.before++;
     } else if (line.type === "impression") {
-      ledger.show(policies, line);
+      ledger.show(policies, line, config);
       this.tally.before++;
     } else if (line.type === "conversion" && ledger.knows(line) && refusal(line, config) === undefined) {
       this.tally.conversions++;

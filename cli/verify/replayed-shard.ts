@@ -42,11 +42,11 @@ export class ReplayedShard {
     return sums;
   }
 
-  show(line: ImpressionLine & EventLine): void {
+  show(line: ImpressionLine & EventLine, config: ModelConfig): void {
     const { round, state, seq, archivedAt } = line;
     const expected = this.#isUndone(seq, archivedAt) ? "void" : "live";
     if (round !== null && state !== expected) throw new LogMismatch(`state: expected ${expected}, got ${state}`);
-    this.ledger.show(this.#policies, line);
+    this.ledger.show(this.#policies, line, config);
   }
 
   convert(line: ConversionLine & EventLine, config: ModelConfig): void {

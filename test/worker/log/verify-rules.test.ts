@@ -56,7 +56,7 @@ const said = (fields: Partial<ConversionLine> = {}) =>
 /** The policy's calls for the conversions of one impression, or the error. */
 function learnt(...lines: [ConversionLine, boolean?][]): unknown {
   const [ledger, { policies, observed }] = [new Ledger(), listening()];
-  ledger.show(policies, shown());
+  ledger.show(policies, shown(), config);
   try {
     for (const [line, counts = true] of lines) ledger.convert(policies, line, counts, config);
   } catch (error) {
@@ -137,7 +137,7 @@ it.each([
 
 it("takes an orphan of an impression that was never shown, or not yet", () => {
   const [ledger, { policies, observed }] = [new Ledger(), listening()];
-  ledger.show(policies, shown({ state: "deferred", round: null }));
+  ledger.show(policies, shown({ state: "deferred", round: null }), config);
   for (const impression of ["a", "b"]) ledger.convert(policies, said({ impression, status: "orphan" }), false, config);
   expect(() => ledger.convert(policies, said(), true, config)).toThrow(/no live impression/);
   expect([observed, policies[0].policy.impressions]).toEqual([[], 0]);
@@ -145,16 +145,16 @@ it("takes an orphan of an impression that was never shown, or not yet", () => {
 
 it("refuses an impression that stands there twice, or has another round than comes next", () => {
   const [ledger, { policies }] = [new Ledger(), listening()];
-  expect(() => ledger.show(policies, shown({ round: 2 }))).toThrow("round: expected 1, got 2");
-  ledger.show(policies, shown());
-  expect(() => ledger.show(policies, shown({ round: 2 }))).toThrow("expected one line per impression");
-  expect(() => ledger.show(policies, shown({ id: "b", round: 1 }))).toThrow("round: expected 2, got 1");
+  expect(() => ledger.show(policies, shown({ round: 2 }), config)).toThrow("round: expected 1, got 2");
+  ledger.show(policies, shown(), config);
+  expect(() => ledger.show(policies, shown({ round: 2 }), config)).toThrow("expected one line per impression");
+  expect(() => ledger.show(policies, shown({ id: "b", round: 1 }), config)).toThrow("round: expected 2, got 1");
 });
 
 it("forgets at a rollback what came after the version, and nothing that came with it", () => {
   const outcomes = (seq: number, lines: readonly ImpressionLine[]) => {
     const [ledger, { policies }] = [new Ledger(), listening()];
-    for (const line of lines) ledger.show(policies, line);
+    for (const line of lines) ledger.show(policies, line, config);
     ledger.convert(policies, said({ seq: 5 }), true, config);
     ledger.convert(policies, said({ seq: 6, event: "two", at: SHOWN + 6, reward: 0.5 }), true, config);
     ledger.rollBack(seq, config);

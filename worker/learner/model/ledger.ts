@@ -1,8 +1,9 @@
 import { isRefund } from "../../domain/conversion/amounts.ts";
 import type { LedgerStatus, StoredConversion } from "../../domain/conversion/conversion.ts";
 import { type ConversionEvent, isConflict, isOfPage, isOfRecord } from "../../domain/conversion/event.ts";
+import { Fold } from "../../domain/conversion/fold.ts";
 import { type Rules, refusal } from "../../domain/conversion/refusal.ts";
-import { counting, differs, type RewardChange, resolved } from "../../domain/conversion/reward.ts";
+import { counting, type RewardChange } from "../../domain/conversion/reward.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { bucketEnd } from "../../domain/impression/bucket.ts";
 import { appendedOf } from "../../domain/impression/impression.ts";
@@ -51,11 +52,11 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   store.conversions.add(event, status, rules.goals);
   if (event.reward !== null && !isRefund(event, rules.goals)) store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
   if (!live || status === "late") return { status };
-  const [before, after] = [counts, [...counts, event]].map((events) => resolved(events, rules.goals, shownAt));
+  const change = new Fold(shownAt, rules.goals, counts).add(event);
   const answer = repeats ? "duplicate" : status;
-  if (!differs(before, after)) return { status: answer };
-  store.impressions.changeReward(impression, outcomeOf(after), rules);
-  return { status: answer, change: { impression: appendedOf(impression), before, after } };
+  if (!change) return { status: answer };
+  store.impressions.changeReward(impression, outcomeOf(change.after), rules);
+  return { status: answer, change: { impression: appendedOf(impression), ...change } };
 }
 
 /** The result for an event that was erased, or whose impression was. */

@@ -1,8 +1,9 @@
 import type { Featurizer } from "../../../publication/featurizer.ts";
 import type { LogRow } from "../../domain/archive/log-line.ts";
 import { Catalogue, type CatalogueChange, changedBy } from "../../domain/catalogue/catalogue.ts";
+import { Fold } from "../../domain/conversion/fold.ts";
 import { refusal } from "../../domain/conversion/refusal.ts";
-import { counting, differs, resolved } from "../../domain/conversion/reward.ts";
+import { counting } from "../../domain/conversion/reward.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { BlockRow } from "../../domain/impression/block.ts";
 import { appendedOf, type StoredImpression } from "../../domain/impression/impression.ts";
@@ -204,10 +205,10 @@ export class Relearning {
     const found = relearning.blocks.find(line.impression);
     if (!found?.marks) return;
     const earlier = counting(conversions.of(line.impression)).filter((each) => each.seq < line.seq && counts({ ...each, type: line.type }));
-    const [before, after] = [earlier, [...earlier, line]].map((events) => resolved(events, config.goals, shownAtOf(line.impression)));
-    if (!differs(before, after)) return;
-    if (!takes(policies, { impression: appendedOf({ ...found.row, ...found.marks }), before, after })) throw new Refused(line.seq);
-    relearning.note(line, after);
+    const change = new Fold(shownAtOf(line.impression), config.goals, earlier).add(line);
+    if (!change) return;
+    if (!takes(policies, { impression: appendedOf({ ...found.row, ...found.marks }), ...change })) throw new Refused(line.seq);
+    relearning.note(line, change.after);
   }
 
   #takeOver({ config: learnt, policies, catalogue, ...learning }: Learning, given?: ModelConfig, at?: number): void {

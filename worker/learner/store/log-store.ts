@@ -1,7 +1,7 @@
 import type { LogRow } from "../../domain/archive/log-line.ts";
 import type { StoredConversion } from "../../domain/conversion/conversion.ts";
-import type { Outcome } from "../../domain/conversion/event.ts";
-import { differs, type ResolvedReward, type RewardChange, resolved } from "../../domain/conversion/reward.ts";
+import { Fold } from "../../domain/conversion/fold.ts";
+import type { RewardChange } from "../../domain/conversion/reward.ts";
 import { shardOf } from "../../domain/ids/shard.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { type AppendedImpression, appendedOf, placeOf, type StoredImpression } from "../../domain/impression/impression.ts";
@@ -96,12 +96,11 @@ export class LogStore {
     goals: Goals | null,
     known: Map<string, Known>,
   ): RewardChange | undefined {
-    const { impression = this.#impressions.find(id), events: earlier = [], resolved: before = null } = known.get(id) ?? {};
+    const { impression = this.#impressions.find(id), fold = new Fold(shownAtOf(id), goals) } = known.get(id) ?? {};
     if (impression?.state !== "live") return undefined;
-    const events = [...earlier, { goal, event, reward, at, restates }];
-    const after = resolved(events, goals, shownAtOf(id));
-    known.set(id, { impression, events, resolved: after });
-    return differs(before, after) ? { impression: appendedOf(impression), before, after } : undefined;
+    known.set(id, { impression, fold });
+    const change = fold.add({ goal, event, reward, at, restates });
+    return change && { impression: appendedOf(impression), ...change };
   }
 }
 
@@ -129,6 +128,5 @@ export function* marksBetween(
 /** An impression and its conversions, as far as a replay has come. */
 interface Known {
   readonly impression: StoredImpression;
-  readonly events: readonly Outcome[];
-  readonly resolved: ResolvedReward | null;
+  readonly fold: Fold;
 }

@@ -1,0 +1,39 @@
+import type { Goals } from "../model/goals.ts";
+import type { Outcome } from "./event.ts";
+import { differs, type ResolvedReward, type RewardChange, resolved } from "./reward.ts";
+
+/** What a conversion changes for the policies. */
+export type Change = Pick<RewardChange, "before" | "after">;
+
+/**
+ * Folds the conversions of one impression that count into its reward. Each conversion that comes returns what it changes. The live ledger,
+ * the start of a learner, a relearning and a verification fold alike, so that policies observe the same changes.
+ */
+export class Fold {
+  readonly #shownAt: number;
+  readonly #goals: Goals | null;
+  readonly #events: Outcome[];
+  #resolved: ResolvedReward | null;
+
+  /** @param shownAt of the impression, in ms since 1970. @param earlier conversions that count and have come before. */
+  constructor(shownAt: number, goals: Goals | null, earlier: readonly Outcome[] = []) {
+    this.#shownAt = shownAt;
+    this.#goals = goals;
+    this.#events = [...earlier];
+    this.#resolved = resolved(this.#events, goals, shownAt);
+  }
+
+  /** The reward by all conversions so far. Null before the first one. */
+  get resolved(): ResolvedReward | null {
+    return this.#resolved;
+  }
+
+  /** Adds a conversion. Returns undefined if the policies have nothing to observe. */
+  add(event: Outcome): Change | undefined {
+    const before = this.#resolved;
+    this.#events.push(event);
+    const after = resolved(this.#events, this.#goals, this.#shownAt);
+    this.#resolved = after;
+    return differs(before, after) ? { before, after } : undefined;
+  }
+}
