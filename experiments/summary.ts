@@ -4,12 +4,14 @@ import { withTables } from "../scripts/markdown.ts";
 import { zeroTable } from "./beyond-zero.ts";
 import { comparisons, drawingOf, withNumbers } from "./choosing.ts";
 import { claimsTable } from "./claims.ts";
+import { DECISION, numbersTable } from "./front.ts";
 import { goalsTable, rhythmTable } from "./goals.ts";
 import { policiesTable, ratesTable, toldTable } from "./logs/tables.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";
 import { signalsComparisons, signalsTable } from "./signals/tables.ts";
 
-const USAGE = `Updates the tables and figures of docs/research.md, docs/choosing.md and docs/real-logs.md from experiments/results.json.
+const USAGE = `Updates the tables and figures of README.md, docs/research.md, docs/choosing.md and docs/real-logs.md from
+experiments/results.json, and the speed in README.md from bench/results.json.
 
 Usage: npm run summary
 
@@ -33,6 +35,11 @@ async function main(): Promise<void> {
   await writeFile("docs/choosing.md", withNumbers(await readFile("docs/choosing.md", "utf8"), results));
   const logs = { "logs-rates": ratesTable(results), "logs-policies": policiesTable(results), "logs-told": toldTable(results) };
   await writeFile("docs/real-logs.md", withTables(await readFile("docs/real-logs.md", "utf8"), logs));
+  const bench: { workload: string; variants: { median: number }[] }[] = JSON.parse(await readFile("bench/results.json", "utf8"));
+  const decision = bench.find(({ workload }) => workload === DECISION);
+  if (decision === undefined) throw new Error(`bench/results.json must have "${DECISION}". Run npm run bench -- --write.`);
+  const numbers = numbersTable(results, decision.variants[0].median);
+  await writeFile("README.md", withTables(await readFile("README.md", "utf8"), { numbers }));
   for (const [name, comparison] of Object.entries({ ...comparisons, ...shopComparisons(results), ...signalsComparisons(results) })) {
     await writeFile(`docs/figures/${name}.svg`, await drawingOf(comparison, results));
   }

@@ -9,7 +9,12 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The documents in the order of the sidebar, by their paths in the repository. */
 const DOCUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  Start: { "README.md": "afterclick", "docs/tutorial.md": "Tutorial", "docs/choosing.md": "Choosing a policy and a window" },
+  Start: {
+    "README.md": "afterclick",
+    "docs/README.md": "All pages",
+    "docs/tutorial.md": "Tutorial",
+    "docs/choosing.md": "Choosing a policy and a window",
+  },
   "Use it": {
     "docs/browser.md": "In a browser",
     "docs/pages.md": "Report from a page",
@@ -80,7 +85,7 @@ export default defineConfig({
   srcDir: "site",
   outDir: "../build/site",
   cacheDir: "../build/site-cache",
-  rewrites: { "README.md": "index.md", "examples/README.md": "examples/index.md" },
+  rewrites: { "README.md": "index.md", "docs/README.md": "docs/index.md", "examples/README.md": "examples/index.md" },
   markdown: {
     // Links name headings as GitHub does.
     anchor: { slugify: slug },

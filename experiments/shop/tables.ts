@@ -131,16 +131,34 @@ export function shopRatios(results: readonly Result[]): string {
   return table(["world", ...head, ...PROVENANCE], rows);
 }
 
-/** In how many worlds with late conversions the default wins, ties and loses, beside the better rival of each kind. */
-export function shopVerdicts(results: readonly Result[]): string {
+/** Verdicts on the default beside the best rival of one kind, in the worlds with late conversions. */
+export interface Verdicts {
+  /** What the rivals do, such as "waits". */
+  readonly rival: string;
+  readonly worlds: number;
+  readonly wins: number;
+  readonly ties: number;
+  readonly losses: number;
+}
+
+/** The verdicts beside each kind of rival. */
+export function verdictsOf(results: readonly Result[]): Verdicts[] {
   const late = worldsOf(results).filter((world) => !atOnce(world));
-  const lines = kinds.map(({ label, names }) => {
+  return kinds.map(({ label, names }) => {
     const verdicts = late
       .map((world) => rivalsIn(results, world, names))
       .flatMap((rivals) => (rivals.length > 0 ? verdictOf(best(rivals).ratio) : []));
-    const [wins, ties, loses] = ["wins", "ties", "loses"].map((verdict) => verdicts.filter((each) => each === verdict).length);
-    return `- beside the best that ${label}, in ${verdicts.length} worlds: it wins in ${wins}, ties in ${ties} and loses in ${loses}`;
+    const [wins, ties, losses] = ["wins", "ties", "loses"].map((verdict) => verdicts.filter((each) => each === verdict).length);
+    return { rival: label, worlds: verdicts.length, wins, ties, losses };
   });
+}
+
+/** In how many worlds with late conversions the default wins, ties and loses, beside the better rival of each kind. */
+export function shopVerdicts(results: readonly Result[]): string {
+  const lines = verdictsOf(results).map(
+    ({ rival, worlds, wins, ties, losses }) =>
+      `- beside the best that ${rival}, in ${worlds} worlds: it wins in ${wins}, ties in ${ties} and loses in ${losses}`,
+  );
   return ["Where conversions are late, the default has these verdicts:", "", ...lines].join("\n");
 }
 

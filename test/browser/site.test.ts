@@ -28,7 +28,8 @@ describeInChromium("the documentation site", () => {
 
   it("lists every document in its sidebar", async () => {
     const home = await readFile(`${FOLDER}/index.html`, "utf8");
-    for await (const path of glob("docs/*.md")) expect(home).toContain(`href="/${path.replace(/\.md$/, ".html")}"`);
+    for await (const path of glob("docs/*.md"))
+      expect(home).toContain(`href="/${path.replace(/README\.md$/, "").replace(/\.md$/, ".html")}"`);
     expect(home).toContain('href="/examples/"');
   });
 

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-// The commands of README.md and CONTRIBUTING.md, each in small. `test/speed` has those that take minutes also in small.
+// The commands of README.md, CONTRIBUTING.md and docs/research.md, each in small. `test/speed` has those that take minutes also in small.
 
 const execute = promisify(execFile);
 const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
@@ -75,14 +75,14 @@ describe.each(Object.entries(SMALL))("npm run %s", (script, calls) => {
 
 it("npm run summary changes nothing while the results are the same", async () => {
   await cp("docs", join(folder, "docs"), { recursive: true, filter: (file) => !file.includes("node_modules") });
-  await cp("experiments/results.json", join(folder, "experiments/results.json"));
+  for (const file of ["README.md", "experiments/results.json", "bench/results.json"]) await cp(file, join(folder, file));
   await run("summary", [], folder);
-  for (const page of ["docs/research.md", "docs/choosing.md"])
+  for (const page of ["README.md", "docs/research.md", "docs/choosing.md"])
     expect(await readFile(join(folder, page), "utf8")).toBe(await readFile(page, "utf8"));
 });
 
 it("the documents name no command that nothing runs", async () => {
-  const texts = await Promise.all(["README.md", "CONTRIBUTING.md"].map((file) => readFile(file, "utf8")));
+  const texts = await Promise.all(["README.md", "CONTRIBUTING.md", "docs/research.md"].map((file) => readFile(file, "utf8")));
   const named = new Set(texts.flatMap((text) => Array.from(text.matchAll(/npm (?:run )?([a-z]+(?::[a-z]+)?)\b/g), ([, name]) => name)));
   const commands = Object.keys(scripts).filter((name) => named.has(name));
   expect(commands.length).toBeGreaterThan(15);

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { zeroTable } from "../../../experiments/beyond-zero.ts";
 import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/choosing.ts";
 import { claimsTable } from "../../../experiments/claims.ts";
+import { DECISION, numbersTable } from "../../../experiments/front.ts";
 import { goalsTable, rhythmTable } from "../../../experiments/goals.ts";
 import {
   type Compared,
@@ -75,8 +76,10 @@ it.each([...ofTables, ...ofGuide])("each row of the table %s has its number of r
   }
 });
 
-it("each claim of the README has its command, and says how much that tries", async () => {
-  const [, table] = (await readFile("README.md", "utf8")).match(/^(\| claim \| command \| it tries \|\n(?:\|.*\n)+)/m) as RegExpMatchArray;
+it("each claim of this project has its command, and says how much that tries", async () => {
+  const [, table] = (await readFile("docs/research.md", "utf8")).match(
+    /^(\| claim \| command \| it tries \|\n(?:\|.*\n)+)/m,
+  ) as RegExpMatchArray;
   const [, , ...rows] = cellsOf(table.trim());
   expect(rows.length).toBeGreaterThan(5);
   for (const [claim, command, tries] of rows) {
@@ -84,6 +87,12 @@ it("each claim of the README has its command, and says how much that tries", asy
     expect(command, claim).toMatch(/^`(npm run|npx vitest run) .+`$/);
     expect(tries, claim).not.toBe("");
   }
+});
+
+it("the numbers of the README are those of the results", async () => {
+  const bench: { workload: string; variants: { median: number }[] }[] = JSON.parse(await readFile("bench/results.json", "utf8"));
+  const [decision] = bench.flatMap(({ workload, variants }) => (workload === DECISION ? variants[0].median : []));
+  expect(await readFile("README.md", "utf8")).toContain(numbersTable(results, decision));
 });
 
 it("the guide's tables are those of experiments/results.json", () => {

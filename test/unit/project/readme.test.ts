@@ -3,6 +3,8 @@ import { access, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promise
 import { basename, dirname, join, normalize } from "node:path";
 import { policies } from "afterclick";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Match } from "../../../pages/playground/match.ts";
+import { settingsOf } from "../../../pages/playground/settings.ts";
 import { modelBody } from "../../../worker/protocol/schema.ts";
 import { parsed } from "../../../worker/protocol/validation.ts";
 import { type Answer, answersTo } from "../../support/calls.ts";
@@ -13,6 +15,8 @@ const REPOSITORY = /^https:\/\/github\.com\/afterclick\/afterclick\/(?:blob|tree
 const all = await documents();
 const [readme] = all;
 const textOf = (path: string): string => (all.find((document) => document.path === path) as Document).text;
+/** The pages in the README's table "Where to go". */
+const doors = linksOf({ ...readme, text: readme.text.split(/^## /m).find((section) => section.startsWith("Where to go")) ?? "" });
 const snippets = all.flatMap((document) =>
   blocksOf(document).flatMap(({ language, code, line }) => (language === "ts" ? [[`${document.path}:${line}`, code] as const] : [])),
 );
@@ -92,8 +96,21 @@ it("knows what to do with every block", () => {
   );
 });
 
-it("is short: the README has fewer than 200 lines", () => {
-  expect(readme.text.split("\n").length).toBeLessThan(200);
+it("is short: the README has fewer than 120 lines, and at most eight pages to go on to", () => {
+  expect(readme.text.split("\n").length).toBeLessThan(120);
+  expect(doors.length).toBeGreaterThan(0);
+  expect(doors.length).toBeLessThanOrEqual(8);
+});
+
+it("misses as much in the match of its picture as it says", async () => {
+  const [, address] = /\/playground\/(\?\S+)/.exec(readme.text) as RegExpExecArray;
+  const { settings, problems } = settingsOf(address);
+  expect(problems).toEqual([]);
+  const match = await Match.create(settings);
+  while (!match.done) match.step();
+  const missed = match.report().players.map(({ regret }) => regret.at(-1)?.toFixed(1));
+  const [, text] = readme.text.match(/^Three policies meet([\s\S]*?)\n\n/m) as RegExpMatchArray;
+  expect(text.match(/\b\d+\.\d\b/g)).toEqual(missed);
 });
 
 it("lists every policy", () => {
@@ -107,8 +124,10 @@ it("names only scripts that there are", async () => {
   }
 });
 
-it("leads from the README to every document", () => {
-  for (const { path } of all.slice(1)) expect(readme.text).toContain(`(${path.replaceAll("\\", "/")})`);
+it("leads from the README to every document, over one page at most", async () => {
+  const led = new Set(linksOf(readme));
+  for (const path of doors) for (const link of linksOf({ path, text: await readFile(path, "utf8") })) led.add(link);
+  expect(all.map(({ path }) => path).filter((path) => path !== readme.path && !led.has(path))).toEqual([]);
 });
 
 it.each(all.map((document) => [document.path, document] as const))(
@@ -125,6 +144,11 @@ it.each(all.map((document) => [document.path, document] as const))(
     }
   },
 );
+
+/** The files that a document links to. */
+function linksOf({ path, text }: Document): string[] {
+  return Array.from(withoutCode(text).matchAll(/\]\(([^)\s#:]+)(?:#[^)\s]*)?\)/g), ([, target]) => join(dirname(path), target));
+}
 
 function withoutCode(text: string): string {
   return text.replaceAll(/^```[\s\S]*?^```$/gm, "").replaceAll(/`[^`\n]*`/g, "code");
