@@ -4,9 +4,10 @@ import type { AddressInfo } from "node:net";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
+import { playAll } from "../policies/listed.ts";
 import type { RunningEngine } from "../support/engine/engine.ts";
 import { describeInEngines } from "../support/engine/engines.ts";
-import { digests, playAll } from "../support/scenario.ts";
+import { digests } from "../support/scenario.ts";
 
 // The same snapshot and the same calls give the same decisions in every runtime, to the bit.
 
@@ -18,7 +19,11 @@ beforeAll(async () => {
 /** Serves the scenario, bundled for browsers, and the core. */
 async function serve(): Promise<Server> {
   const bundle = await build({
-    stdin: { contents: 'export { digests, playAll } from "./scenario.ts"', resolveDir: "test/support", loader: "ts" },
+    stdin: {
+      contents: 'export { playAll } from "./policies/listed.ts"; export { digests } from "./support/scenario.ts"',
+      resolveDir: "test",
+      loader: "ts",
+    },
     bundle: true,
     format: "esm",
     conditions: ["browser"],

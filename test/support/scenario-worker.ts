@@ -1,4 +1,4 @@
-import { playAll } from "./scenario.ts";
+import { playAll } from "../policies/listed.ts";
 
 export default {
   async fetch(): Promise<Response> {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { configureModel, isSame, reconfigureModel } from "../../../worker/domain/model/model.ts";
 import type { ModelBody } from "../../../worker/protocol/schema.ts";
-import { settings } from "../../support/scenario.ts";
+import { settings } from "../../policies/listed.ts";
 
 const window = { ms: 3_600_000 };
 const bodies = Object.entries(settings).flatMap(([policy, all]) =>

@@ -16,102 +16,33 @@ import {
   squaredExponential,
 } from "afterclick";
 import { describe, expect, it } from "vitest";
+import { DOMAIN } from "../../policies/facts.ts";
+import { facts } from "../../policies/listed.ts";
 
 // Defaults and limits of every policy's options.
 
-const domain = { points: [[0, 0], [1, 0.5]] }; // biome-ignore format: one line
 const square = { box: [[0, 1], [0, 1]] }; // biome-ignore format: one line
-const process = {
-  dimension: 2,
-  kernel: { name: "squared-exponential", lengthscale: 1, variance: 1, bias: 0 },
-  noiseVariance: 0.01,
-  capacity: 1000,
-  domain: null,
-  refit: null,
-};
-const matured = {
-  dimension: 2,
-  ridge: 0.1,
-  exploration: 0.22,
-  shrinkage: "evidence",
-  rewardVariance: 0.25,
-  forgetting: "changes",
-  rewards: "linear",
-  delayComponents: 0,
-};
-const learnt = { dimension: 2, contextDimension: 0, capacity: 600, domain: null, rewards: "gaussian", forgetting: null };
-const lengthscale = [0.1 * Math.sqrt(2), 0.1 * Math.sqrt(2)];
-const exploring = { domain, kernel: process.kernel, noiseVariance: 0.01, horizon: 90, beta: Math.sqrt(6), exploration: 1 };
-const batches = { ...process, domain, threshold: 1.1, batchRule: "scaled", delta: 0.1, exploration: 1 };
-const confidence = { domain, horizon: 90, sigma: 0.5, delta: 0.01 };
-const constant = { ...process, beta: 1, exploration: 1 };
-const open = { ...constant, rewardBound: 1, norms: "exact" };
+const domain = DOMAIN;
 
 /** The least required options of each policy, and the resulting defaults. */
-const DEFAULTS: Record<string, [given: object, options: object]> = {
-  "otf-lin-ucb": [{ dimension: 2 }, { dimension: 2, delta: 0.1, ridge: 1, exploration: 1, width: "released", norms: "buffered" }],
-  "otf-lin-ts": [
-    { dimension: 2 },
-    { dimension: 2, delta: 0.1, ridge: 0.25, exploration: 1, width: "released", widthCap: Number.MAX_VALUE, norms: "buffered" },
-  ],
-  "delay-lin-ucb": [{ dimension: 2 }, matured],
-  "delay-lin-ts": [{ dimension: 2 }, matured],
-  "gp-ucb-sdf": [{ dimension: 2 }, open],
-  "gp-ts-sdf": [{ dimension: 2 }, { ...open, sampler: "joint", scale: "theory" }],
-  "gp-ucb": [{ dimension: 2 }, constant],
-  "asy-ts": [{ dimension: 2 }, constant],
-  "gp-bucb": [{ dimension: 2 }, constant],
-  "gp-bts": [{ dimension: 2 }, constant],
-  "delay-gp-ucb": [{ dimension: 2 }, { ...learnt, exploration: 2, lengthscale }],
-  "delay-gp-ts": [{ dimension: 2 }, { ...learnt, exploration: 1, lengthscale }],
-  "bpe-delay": [
-    { domain, horizon: 90, expectedDelay: 2 },
-    { ...exploring, expectedDelay: 2, xi: 9, b: 1, delta: 0.01 },
-  ],
-  bpe: [{ domain, horizon: 90 }, exploring],
-  "delayed-zooming": [
-    { domain, horizon: 90 },
-    { ...confidence, metric: "maximum", lazy: true, lazyFloor: 1, unobserved: "first", activation: "first" },
-  ],
-  dlpp: [
-    { domain, horizon: 90 },
-    { ...confidence, pruneMultiplier: 4, freeze: false },
-  ],
-  "mini-gp-ucb": [{ domain }, { ...batches, confidence: "frequentist", normBound: 1 }],
-  "mini-gp-ei": [{ domain }, batches],
-  "gp-ei": [{ dimension: 2 }, { ...process, delta: 0.1, exploration: 1 }],
-  "epsilon-greedy": [{ dimension: 2 }, { ...process, explorationScale: 1, explorationDecay: 0.5 }],
-  uniform: [{}, {}],
-};
-
-/** Policies of papers in which a reward is known one round after its arrival. */
-const NEXT_ROUND = ["gp-ucb-sdf", "gp-ts-sdf", "gp-ucb", "asy-ts", "gp-bucb", "gp-bts", "delay-gp-ucb", "delay-gp-ts"];
-const STATES: Readonly<Record<string, number>> = {
-  "delay-lin-ucb": 5,
-  "delay-lin-ts": 6,
-  "otf-lin-ts": 2,
-  "delay-gp-ucb": 3,
-  "delay-gp-ts": 3,
-};
+const DEFAULTS: Record<string, [given: object, options: object]> = Object.fromEntries(
+  Object.entries(facts).map(([id, { required, defaults }]) => [id, [required, defaults]]),
+);
 
 const describeBy = (id: string, options: object): PolicyDescriptor => {
   const factory = policies.find((each) => each.id === id) as unknown as (options: object) => PolicyDescriptor;
   return factory({ ...DEFAULTS[id][0], ...options });
 };
 
-it("states the defaults of every policy", () => {
-  expect(Object.keys(DEFAULTS).sort()).toEqual(policies.map(({ id }) => id).sort());
-});
-
-describe.each(Object.entries(DEFAULTS))("%s", (id, [, options]) => {
+describe.each(Object.entries(facts))("%s", (id, { defaults, delayOffset, stateVersion }) => {
   it("has these options by default", () => {
-    expect(describeBy(id, {}).options).toEqual(options);
+    expect(describeBy(id, {}).options).toEqual(defaults);
   });
 
   it("counts delays from its papers' round on, and its state by its version", async () => {
     const descriptor = describeBy(id, {});
     const { policy } = await Recommender.create({ policy: descriptor, window: "none" });
-    expect([policy.delayOffset, descriptor.stateVersion]).toEqual([Number(NEXT_ROUND.includes(id)), STATES[id] ?? 1]);
+    expect([policy.delayOffset, descriptor.stateVersion]).toEqual([delayOffset, stateVersion]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { policies } from "afterclick";
 import { expect, it } from "vitest";
-import { candidatesFor, type Setting, settings, stream } from "../../support/scenario.ts";
+import { settings } from "../../policies/listed.ts";
+import { candidatesFor, type Setting, stream } from "../../support/scenario.ts";
 import { call, convert, describeModel, HOUR_MS } from "../support/client.ts";
 
 /** Settings that the worker serves. It refuses widths under the present posterior. */

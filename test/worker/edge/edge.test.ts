@@ -9,7 +9,7 @@ import { restorePolicies } from "../../../worker/domain/model/policies.ts";
 import { decodePublication, type Publication } from "../../../worker/domain/model/publication.ts";
 import { createApp } from "../../../worker/edge/app.ts";
 import type { Learner } from "../../../worker/learner/learner.ts";
-import { settings } from "../../support/scenario.ts";
+import { settings } from "../../policies/listed.ts";
 import {
   type CallOptions,
   call,
