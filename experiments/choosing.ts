@@ -1,4 +1,8 @@
-// Writes the tables and figures of docs/choosing.md from results.json.
+// Writes the tables and figures of docs/choosing.md from results.json, and its list of policies from the policies' files.
+import { globSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { policies } from "afterclick";
 import { parse, resetSVGDefIds, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 import { table, withTables } from "../scripts/markdown.ts";
@@ -122,10 +126,33 @@ function sharesTable(): string {
   return table(["delays", ...lengths.map((length) => `${length} times`)], rows);
 }
 
+/** Every policy with its factory, its id and its paper, as the head comment of its file states them. */
+function papersTable(): string {
+  const root = fileURLToPath(new URL("../src/policy", import.meta.url));
+  const files = globSync("*/*.ts", { cwd: root });
+  const rows = policies.map(({ id }) => {
+    const file = files.find((path) => basename(path) === `${id}.ts`);
+    const text = file === undefined ? "" : readFileSync(join(root, file), "utf8");
+    const [, name] = /^export const (\w+): PolicyFactory/m.exec(text) ?? [];
+    const [, paper] = /^\/\/ Paper: ((?:.*\n)(?:\/\/ {3}.*\n)*)/.exec(text) ?? [];
+    if (name === undefined || paper === undefined)
+      throw new Error(`${id}.ts in a folder of src/policy must start with "// Paper:" and export a PolicyFactory.`);
+    return [
+      `\`${name}\``,
+      `\`${id}\``,
+      paper
+        .trim()
+        .replaceAll(/\n\/\/ +/g, " ")
+        .replace(/^none\. /, "this project. "),
+    ];
+  });
+  return table(["policy", "id", "paper"], rows, 3);
+}
+
 /** The guide with its tables replaced. */
 export function withNumbers(guide: string, results: readonly Result[]): string {
   const tables = Object.entries(comparisons).map(([name, comparison]) => [name, tableOf(comparison, results)]);
-  return withTables(guide, { ...Object.fromEntries(tables), shares: sharesTable() });
+  return withTables(guide, { ...Object.fromEntries(tables), shares: sharesTable(), policies: papersTable() });
 }
 
 /** A comparison as an SVG: bars of means, with one standard error. */

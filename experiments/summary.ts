@@ -11,7 +11,7 @@ import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, sho
 import { signalsComparisons, signalsTable } from "./signals/tables.ts";
 
 const USAGE = `Updates the tables and figures of README.md, docs/research.md, docs/choosing.md and docs/real-logs.md from
-experiments/results.json, and the speed in README.md from bench/results.json.
+experiments/results.json, the speed in README.md from bench/results.json, and the list of policies from src/policy.
 
 Usage: npm run summary
 
