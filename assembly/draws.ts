@@ -22,7 +22,7 @@ const SAMPLES: usize = SAMPLE_VECTORS << 4;
   parent: i32;
   /** The sample at a point without features. */
   level: f32;
-  /** Its value by itself, beside those of the stages after it. */
+  /** Value of this stage by itself, beside those of the stages after it. */
   weight: f32;
   /** 1 if its samples are probabilities, which stay within 0 to 1. */
   isProbability: u32;

@@ -17,7 +17,7 @@ export interface World {
   delay(round: number): number;
 }
 
-/** The same world without negative feedback, as in a shop: rewards of 0 are never reported. */
+/** A copy of a world without negative feedback, as in a shop: rewards of 0 are never reported. */
 export function converting(world: World): World {
   let converted = false;
   return {
@@ -48,7 +48,7 @@ export interface Player {
   observe(outcome: Outcome): void;
 }
 
-/** The same policy, told of each reward that it came at once, so that it doubts no silent impression. */
+/** A policy for which each reward seems to come at once, so that it doubts no silent impression. */
 export function concealed(policy: Player): Player {
   return {
     choose: (request) => policy.choose(request),

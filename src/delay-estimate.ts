@@ -236,7 +236,7 @@ export class DelayEstimate {
     return this.rateInterval().rate;
   }
 
-  /** The same with a 95 % interval, which allows for the error of the delays. 0 to 1 before the first conversion. */
+  /** The rate with a 95 % interval, which allows for the error of the delays. 0 to 1 before the first conversion. */
   rateInterval(): ConversionRate {
     this.#rate ??= this.#stated().rate(this.#settled());
     return this.#rate;

@@ -18,8 +18,8 @@ export interface GoalOptions {
    */
   readonly delay?: { readonly ms: number } | { readonly rounds: number };
   /**
-   * Its rewards are amounts of money, of any size, and of one impression they add up: order lines, and refunds as negative amounts. The
-   * expected amount is learnt as a second factor: the share that converts, times the amount of those that do.
+   * Makes the rewards of this goal amounts of money of any size. Those of one impression add up: order lines, and refunds as negative
+   * amounts. The expected amount is learnt as a second factor: the share that converts, times the amount of those that do.
    */
   readonly value?: GoalValue;
 }

@@ -30,7 +30,7 @@ export function eventSource(texts: Texts, options: SourceOptions): Promise<Sourc
   return lineSource(linesOf(texts, { receipts: false }), options);
 }
 
-/** The same for lines that are read already, as from an archive. */
+/** Reads the log of a model from lines that are parsed already, as those of an archive. */
 export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { progress, asOf }: SourceOptions): Promise<Source> {
   const settings: Setting[] = [];
   const impressions: ImpressionLine[] = [];

@@ -12,7 +12,7 @@ export type SourceDecision = LoggedDecision & {
 /** The lists of a log, and the number of lists that lack an item. */
 export interface SourceLists {
   readonly lists: readonly LoggedList[];
-  /** Those that were ranked at random, also by a minimum share: the places of their items tell how visitors examine places. */
+  /** Lists that were ranked at random, also by a minimum share: the places of their items tell how visitors examine places. */
   readonly random: readonly LoggedList[];
   readonly incomplete: number;
 }

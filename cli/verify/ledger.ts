@@ -88,7 +88,7 @@ export class Ledger {
     this.settle(Number.POSITIVE_INFINITY);
   }
 
-  /** The same for impressions shown before a time, which are dropped. */
+  /** Compares the impressions shown before a time, and drops them. @throws {LogMismatch} at the first difference. */
   settle(before: number): void {
     for (const { line, state, fold } of this.#known.values()) {
       if (line.shownAt >= before) continue;

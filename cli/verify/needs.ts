@@ -14,7 +14,7 @@ export interface Needs {
   readonly lines: number;
   /** Versions of the model by which later events were decided, each with the place of the last such line. */
   readonly versions: ReadonlyMap<number, number>;
-  /** The same for versions of catalogues by which decisions of other versions were made. */
+  /** Versions of catalogues by which decisions of other versions were made, each with the place of the last such line. */
   readonly catalogues: ReadonlyMap<number, number>;
   readonly shards: ReadonlyMap<number, ShardNeeds>;
   /** Where each shard last took over what it had learnt again, and under which configuration. */

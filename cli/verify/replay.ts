@@ -26,7 +26,7 @@ export interface Tally {
 
 /** The state on which decisions depend, at one version. */
 type State = Omit<Served, "version">;
-/** The same without the policies. */
+/** A state without its policies. */
 type Setting = Omit<State, "policies">;
 
 /**

@@ -3,7 +3,7 @@
 import type { Stream } from "../../simulation/stream.ts";
 import type { Learner } from "./learner.ts";
 
-/** The same ridge as that of the SDK's linear policies. */
+/** Default ridge of the SDK's linear policies. */
 const RIDGE = 0.1;
 /** Impressions between two passes over all coefficients. */
 const PASS = 64;

@@ -44,7 +44,7 @@ export async function play(spec: PlaySpec, told: Told, names: readonly (string |
     const { index, impressionId } = recommender.recommend({ points, now: round }).action;
     const value = click.map((each, i) => each * buy[i] * (price?.[i] ?? 1));
     regret[round - 1] = Math.max(...value) - value[index];
-    // The same visitor whatever is shown.
+    // Four draws whatever is shown, so that all algorithms meet the same visitors.
     const [clicking, buying, waiting, spending] = [draws.luck(), draws.luck(), draws.luck(), draws.luck.normal()];
     const later = (goal: string, delay: number, reward: number): void => {
       if (delay > window) return;

@@ -28,7 +28,7 @@ import { DIMENSION, grid, LENGTHSCALE, type ProblemId } from "./problem.ts";
 /** A policy that the reader can choose, with its options. */
 export interface Contender {
   readonly name: string;
-  /** Its main difference from the others, in a few words. */
+  /** Main difference from the other policies, in a few words. */
   readonly note: string;
   /** The policy learns impression and outcome only when the window has closed. */
   readonly waits?: true;

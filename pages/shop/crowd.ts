@@ -17,7 +17,7 @@ export interface Visit {
   readonly favourite: boolean;
   /** Expected purchases lost because the first product shown was not the visitor's favourite. */
   readonly model: number;
-  /** The same for products drawn uniformly for the same visitors. */
+  /** Expected purchases lost by products drawn uniformly for the same visitors. */
   readonly uniform: number;
 }
 

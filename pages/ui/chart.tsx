@@ -16,7 +16,7 @@ export interface ChartProps {
   readonly data: uPlot.AlignedData;
   /** One line of text about the point at an index. */
   readonly describe: (index: number) => string;
-  /** The same numbers as a table. */
+  /** The numbers of the chart as a table. */
   readonly table: () => { readonly columns: readonly string[]; readonly rows: readonly (readonly string[])[] };
 }
 

@@ -64,7 +64,7 @@ export function orTooFew(figure: Figure, format: (value: number) => string): str
   return typeof figure === "number" ? format(figure) : few(figure.tooFew);
 }
 
-/** The same in a cell: too few. */
+/** Formats a figure for a cell, which has room for two words where there is too little data. */
 export function orFew(figure: Figure, format: (value: number) => string): string {
   return typeof figure === "number" ? format(figure) : "too few";
 }

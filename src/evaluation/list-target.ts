@@ -7,7 +7,7 @@ import { candidatesFor, fitted, type PlacedDecision } from "./target.ts";
 /** Probability with which a policy would have shown each candidate of a logged list at each of its places. **Shapes:** k x places, row-major. */
 export type ListTarget = (list: LoggedList, number: number) => ArrayLike<number>;
 
-/** The same for the item that a list shows at a place: one entry per place. */
+/** Probabilities with which a policy would have shown the item of a place at each of the places: one entry per place. */
 export type ShownChances = (list: LoggedList, number: number) => (place: number) => ArrayLike<number>;
 
 /** A policy as it would stand at time `at`, after the earlier lists of the log. See `fitted`. */

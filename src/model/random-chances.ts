@@ -98,10 +98,10 @@ class Integral {
   readonly #kinds: readonly Kind[];
   readonly #isAsked: readonly boolean[];
   readonly #places: number;
-  /** What a family of each kind gives, and what the kinds after each one give. */
+  /** Power series of the candidates that a family of each kind gives, and of those that all kinds after it give. */
   readonly #given: Float64Array[];
   readonly #after: Float64Array[];
-  /** What the kinds before one give, without and with the other families of that kind. */
+  /** Power series of the candidates that all kinds before one give, without and with the other families of that kind. */
   #before: Float64Array;
   #product: Float64Array;
   readonly #own: Float64Array;
@@ -164,7 +164,7 @@ function arrive(size: number, room: number, time: number, chances: Float64Array)
   }
 }
 
-/** The same for what a family gives: all arrivals from `room` on count as `room`. */
+/** Probabilities that a family gives 0, 1, ... `room` candidates to the list by a time. More arrivals than `room` count as `room`. */
 function give({ size, room }: Kind, time: number, chances: Float64Array): void {
   arrive(size, room, time, chances);
   if (room < chances.length) chances[room] = Math.max(0, 1 - chances.reduce((sum, each) => sum + each, 0));

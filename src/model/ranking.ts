@@ -8,7 +8,7 @@ export interface Scores {
   readonly moments?: (indices: readonly number[]) => { readonly mean: ArrayLike<number>; readonly width: ArrayLike<number> };
   /** Probability that the candidate with this index gets this place of the ranking. Absent if the rule does not know it. */
   readonly probability?: ChanceOf;
-  /** The same for lists that families bound: the rankings of which the decision takes one. Absent like `probability`. */
+  /** Rankings of which the decision takes one, for lists that families bound. Absent if the rule knows no probabilities of places. */
   readonly rankings?: Rankings;
 }
 

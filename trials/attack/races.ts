@@ -15,7 +15,7 @@ interface Head {
   readonly config: LearntConfig;
 }
 
-/** The same event many times at once, and changes of a model while it serves. */
+/** Sends one event many times at once, and changes a model while it serves. */
 export const races: Group = {
   name: "races",
   async prepare(stage) {

@@ -25,7 +25,7 @@ function isOrigin(text: string): boolean {
   return text === "null" || (origin === "null" && OTHER_SCHEME.test(text));
 }
 
-/** What an entry that is no origin should have been, as far as that can be told. */
+/** Tells how to correct an entry that is no origin. */
 function meant(entry: string): string {
   const origin = entry.includes("*") ? undefined : URL.parse(/^https?:/i.test(entry) ? entry : `https://${entry}`)?.origin;
   return origin && isOrigin(origin) ? `: write ${origin}` : ". Separate them by spaces, and name each subdomain";

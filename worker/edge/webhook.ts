@@ -9,7 +9,7 @@ const TOLERANCE_MS = 300_000;
 const MAX_SIGNATURES = 8;
 /** Length of `v1,` and the base64 of 32 bytes. */
 const SIGNATURE_LENGTH = 47;
-/** The same minimum as for other keys. Standard Webhooks recommends 24. */
+/** Keys of other kinds have this minimum too. Standard Webhooks recommends 24. */
 const LEAST_SECRET_BYTES = 16;
 
 /** A sender's name has no slash, so the first slash of an event's name ends it. */

@@ -37,7 +37,7 @@ export interface ConversionRate {
 /**
  * The law of delays as of a time, for figures that are stated. The clock says how long impressions have been followed.
  *
- * It is the reverse product limit of `Delays`, but cohorts have a spread of ages, and conversions count in bins that were followed in
+ * This law is the reverse product limit of `Delays`, but cohorts have a spread of ages, and conversions count in bins that were followed in
  * part. Bands hold for few conversions too: a product of survivals is matched with a beta distribution by two moments, under Jeffreys'
  * prior. If all conversions were followed for the whole time, the band is Jeffreys' interval for a proportion.
  *

@@ -35,7 +35,7 @@ export class KeyDelays {
   readonly #bins: number;
   /** Sums: weight of the impressions, number of conversions, then conversions by delay. */
   readonly #cohorts: Cohorts;
-  /** The same sums over impressions older than the window. */
+  /** Sums as in `#cohorts`, over impressions older than the window. */
   #settled: Float64Array;
   /** Events at a time. Undefined after a change. */
   #events: (Events & { readonly start: number }) | undefined;

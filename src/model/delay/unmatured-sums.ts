@@ -62,7 +62,7 @@ export class UnmaturedSums {
     this.#delays.add(time, count);
     const cohort = this.#cohorts.add(time, count);
     if (moment === clock) return cohort;
-    // Its cohort grows at once: the clock may stand still for a while.
+    // The cohort of this impression grows at once: the clock may stand still for a while.
     this.advance(clock);
     return this.find(moment);
   }

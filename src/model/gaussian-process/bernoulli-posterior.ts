@@ -236,7 +236,7 @@ export class BernoulliPosterior implements JointPosterior {
     return { mean, deviation: spread };
   }
 
-  /** The same object for the domain until a process changes. **Cost:** O(k n^2). */
+  /** Mean rates and their deviations. For the domain it returns one object until a process changes. **Cost:** O(k n^2). */
   predict(points: Float64Array): Moments {
     if (points !== this.domain?.points) return this.#rates(points);
     const version = this.#matured.version + this.#all.version;

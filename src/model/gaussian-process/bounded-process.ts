@@ -26,7 +26,7 @@ export interface Evidence {
 /** One point, with its impressions and rewards. */
 interface Site {
   readonly point: Float64Array;
-  /** Its first row. */
+  /** The first row of the point. */
   row: number;
   count: number;
   sum: number;

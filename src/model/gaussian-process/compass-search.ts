@@ -21,7 +21,7 @@ const MOST_VALUES = 300;
 /**
  * Maximises a function of a few coordinates, such as the logarithms of hyper-parameters.
  *
- * It starts from the best point of a coarse grid, and steps along the coordinates while that increases the value. If no step
+ * The search starts from the best point of a coarse grid, and steps along the coordinates while that increases the value. If no step
  * does, it halves the step. The first step is log 2. Deterministic.
  */
 export function compassSearch(core: Core, { start, grid, bounds, leastStep, afterStep, value }: CompassSearch): readonly number[] {

@@ -5,7 +5,7 @@ import { Box, type BoxSettings } from "./box.ts";
 
 /** A cube of the unit cube. */
 export interface Ball {
-  /** Its number within its phase. */
+  /** Number of the ball within its phase. */
   readonly number: number;
   readonly centre: Float64Array;
   readonly radius: number;

@@ -21,7 +21,7 @@ export class Catalogue {
   /** Number of the row that made it; 0 for the empty catalogue of a new model. */
   readonly version: number;
   readonly actions: readonly Action[];
-  /** Those that may be served, and what an encoder has made of them, see `Featurizer.prepare`. */
+  /** The actions that may be served, and their columns from an encoder, see `Featurizer.prepare`. */
   readonly available: readonly Action[];
   readonly columns: Uint8Array | undefined;
   #byId?: ReadonlyMap<string, Action>;

@@ -12,7 +12,7 @@ import type { Served } from "./served.ts";
 /** The candidates of a decision. */
 export interface Offer {
   readonly actions: readonly Action[];
-  /** Their features. Absent if the policy chooses in its own domain. */
+  /** Features of the actions. Absent if the policy chooses in its own domain. */
   readonly points?: Points;
 }
 

@@ -23,7 +23,7 @@ export class KeyHasher {
     return new KeyHasher(keyValuesOf("AFTERCLICK_JOIN_KEY", secret));
   });
 
-  /** The same key has other hashes in another model. */
+  /** Hashes a key under each secret. One key has different hashes in different models. */
   hash(model: string, key: string, giver: KeyGiver): KeyHashes {
     const message = encoder.encode(`${giver}\0${model}\0${key}`);
     return this.#secrets.map((secret) => {
