@@ -1,4 +1,4 @@
-// A catalogue in a context, as lists of rows. `src/encoding/catalogue.ts` writes its columns and the context.
+// A catalogue in a context, as lists of rows. `src/encoding/catalogue-columns.ts` writes its columns and the context.
 //
 // The vector of a candidate is a sum of terms and of products of terms, times a scale. Row j of a table is the component j of its draws, so
 // the scores of a candidate are a weighted sum of rows. Sums that candidates share become rows of their own, behind those of the components:
@@ -14,7 +14,7 @@ const BUCKETS: usize = 8192;
 const BUCKET: u32 = 19;
 
 /** Counts, then for each column its distance in bytes from the catalogue. The columns follow in this order. */
-@unmanaged export class Catalogue {
+@unmanaged export class CatalogueHeader {
   version: u32;
   fingerprint: u32;
   /** Candidates (k), and the most terms of one. */
@@ -79,12 +79,12 @@ const CONSTANT: f32 = 0.25;
 const HALF_SQUARED: f32 = 0.25;
 
 // @ts-ignore: decorator
-@inline function word(catalogue: Catalogue, column: u32, i: usize): usize {
+@inline function word(catalogue: CatalogueHeader, column: u32, i: usize): usize {
   return <usize>load<u32>(changetype<usize>(catalogue) + column + (i << 2));
 }
 
 // @ts-ignore: decorator
-@inline function float(catalogue: Catalogue, column: u32, i: usize): f32 {
+@inline function float(catalogue: CatalogueHeader, column: u32, i: usize): f32 {
   return load<f32>(changetype<usize>(catalogue) + column + (i << 2));
 }
 
@@ -94,19 +94,19 @@ const HALF_SQUARED: f32 = 0.25;
 }
 
 /** Column `index` of the header begins where the last one ends, after `count` words. Returns the end of this one, or 0 if it does not. */
-function columnEnd(catalogue: Catalogue, index: usize, start: u64, count: u64): u64 {
-  const isThere = start != 0 && <u64>load<u32>(changetype<usize>(catalogue) + offsetof<Catalogue>("valueHashes") + (index << 2)) == start;
+function columnEnd(catalogue: CatalogueHeader, index: usize, start: u64, count: u64): u64 {
+  const isThere = start != 0 && <u64>load<u32>(changetype<usize>(catalogue) + offsetof<CatalogueHeader>("valueHashes") + (index << 2)) == start;
   return isThere ? start + (count << 2) : 0;
 }
 
 /** Whether all of `count` words of a column are below `limit`. */
-function areBelow(catalogue: Catalogue, column: u32, count: usize, limit: u32): bool {
+function areBelow(catalogue: CatalogueHeader, column: u32, count: usize, limit: u32): bool {
   for (let i: usize = 0; i < count; i++) if (<u32>word(catalogue, column, i) >= limit) return false;
   return true;
 }
 
 /** Whether all of `count` floats of a column are from 0 to `most`. */
-function areWithin(catalogue: Catalogue, column: u32, count: usize, most: f32): bool {
+function areWithin(catalogue: CatalogueHeader, column: u32, count: usize, most: f32): bool {
   for (let i: usize = 0; i < count; i++) {
     const each = float(catalogue, column, i);
     if (!(each >= 0 && each <= most)) return false;
@@ -115,14 +115,14 @@ function areWithin(catalogue: Catalogue, column: u32, count: usize, most: f32): 
 }
 
 /** Whether starts rise from `first` to `end`. */
-function areStarts(catalogue: Catalogue, column: u32, first: u32, end: u32): bool {
+function areStarts(catalogue: CatalogueHeader, column: u32, first: u32, end: u32): bool {
   const k: usize = catalogue.count;
   for (let i: usize = 0; i < k; i++) if (word(catalogue, column, i) > word(catalogue, column, i + 1)) return false;
   return word(catalogue, column, 0) == <usize>first && word(catalogue, column, k) == <usize>end;
 }
 
 /** Whether no candidate has an index twice. */
-function areDistinct(catalogue: Catalogue, starts: u32, indices: u32): bool {
+function areDistinct(catalogue: CatalogueHeader, starts: u32, indices: u32): bool {
   const k: usize = catalogue.count;
   for (let i: usize = 0; i < k; i++) {
     const end = word(catalogue, starts, i + 1);
@@ -134,7 +134,7 @@ function areDistinct(catalogue: Catalogue, starts: u32, indices: u32): bool {
 }
 
 /** Whether no candidate has more terms than `mostTerms`. */
-function areFew(catalogue: Catalogue): bool {
+function areFew(catalogue: CatalogueHeader): bool {
   const k: usize = catalogue.count;
   for (let i: usize = 0; i < k; i++) {
     const terms =
@@ -151,12 +151,12 @@ function areFew(catalogue: Catalogue): bool {
  * Checks that the columns of a catalogue fit together, so that no list of rows leaves its table. `bytes`: their length, of at least the
  * counts. Returns OK or MALFORMED. **Cost:** once through the columns.
  */
-export function catalogueCheck(catalogue: Catalogue, bytes: usize): i32 {
-  if (bytes < offsetof<Catalogue>()) return MALFORMED;
+export function catalogueCheck(catalogue: CatalogueHeader, bytes: usize): i32 {
+  if (bytes < offsetof<CatalogueHeader>()) return MALFORMED;
   const values: u64 = catalogue.values;
   const numbers: u64 = catalogue.numbers;
   const starts = <u64>catalogue.count + 1;
-  let end: u64 = offsetof<Catalogue>();
+  let end: u64 = offsetof<CatalogueHeader>();
   for (let i: usize = 0; i < 3; i++) end = columnEnd(catalogue, i, end, values);
   for (let i: usize = 3; i < 6; i++) end = columnEnd(catalogue, i, end, numbers);
   for (let i: usize = 6; i < 9; i++) end = columnEnd(catalogue, i, end, starts);
@@ -185,12 +185,12 @@ export function catalogueCheck(catalogue: Catalogue, bytes: usize): i32 {
 }
 
 /** Rows of a table behind those of the components. */
-export function tableRows(catalogue: Catalogue): usize {
+export function tableRows(catalogue: CatalogueHeader): usize {
   return catalogue.shared + catalogue.numbers + 1;
 }
 
 /** Lists what makes row `index` of a table, from the rows of the components. Returns the end of the list. */
-export function listTableRow(catalogue: Catalogue, context: Context, index: usize, list: usize): usize {
+export function listTableRow(catalogue: CatalogueHeader, context: Context, index: usize, list: usize): usize {
   const shared: usize = catalogue.shared;
   if (index < shared) return listValue(catalogue, context, index, list);
   const number = index - shared;
@@ -207,14 +207,14 @@ export function listTableRow(catalogue: Catalogue, context: Context, index: usiz
 }
 
 /** Lists a value and its products. */
-function listValue(catalogue: Catalogue, context: Context, value: usize, list: usize): usize {
+function listValue(catalogue: CatalogueHeader, context: Context, value: usize, list: usize): usize {
   list = addEntry(list, word(catalogue, catalogue.valuePlaces, value), 1);
   const hash = <u32>word(catalogue, catalogue.valueHashes, value);
   return listProducts(catalogue, context, hash, <u32>word(catalogue, catalogue.valueEntries, value), list);
 }
 
 /** Lists the products of all terms of the context with a value or a number. */
-function listProducts(catalogue: Catalogue, context: Context, hash: u32, entry: u32, list: usize): usize {
+function listProducts(catalogue: CatalogueHeader, context: Context, hash: u32, entry: u32, list: usize): usize {
   const end = firstTerm(context) + <usize>context.terms * TERM;
   for (let at = firstTerm(context); at < end; at += TERM) {
     const term = changetype<Term>(at);
@@ -239,7 +239,7 @@ function mixed(hash: u32): u32 {
 }
 
 /** Lists the rows of a candidate, before its scale: the context, shared values, numbers, then its own values. Returns the end of the list. */
-export function listCandidate(catalogue: Catalogue, context: Context, i: usize, list: usize): usize {
+export function listCandidate(catalogue: CatalogueHeader, context: Context, i: usize, list: usize): usize {
   const table: usize = catalogue.dimension;
   const numbers = table + catalogue.shared;
   list = addEntry(list, numbers + catalogue.numbers, 1);
@@ -260,7 +260,7 @@ export function listCandidate(catalogue: Catalogue, context: Context, i: usize, 
 }
 
 /** The scale of a candidate. */
-export function scaleOf(catalogue: Catalogue, context: Context, i: usize): f32 {
+export function scaleOf(catalogue: CatalogueHeader, context: Context, i: usize): f32 {
   const own = float(catalogue, catalogue.valueSquares, i);
   const square = context.values + own + HALF_SQUARED * context.factors * float(catalogue, catalogue.factorSquares, i);
   return square > 1 ? 1 / sqrt(square) : 1;
@@ -271,7 +271,7 @@ export function scaleOf(catalogue: Catalogue, context: Context, i: usize): f32 {
  * parameter (d doubles), with room for the rows of the table behind it. `list`: room for the longest list. Returns OK.
  */
 export function catalogueProducts(
-  catalogue: Catalogue,
+  catalogue: CatalogueHeader,
   context: Context,
   picks: usize,
   k: usize,

@@ -1,7 +1,7 @@
 // Many samples of ridge posteriors at once, and the best candidates of each.
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
-import { Catalogue, Context, listCandidate, listTableRow, scaleOf, tableRows } from "./catalogue";
+import { CatalogueHeader, Context, listCandidate, listTableRow, scaleOf, tableRows } from "./catalogue";
 import { clearLists, enter, enterWithin, listBytes, readList, SAMPLE_VECTORS, sampleAt } from "./draw-lists";
 import { allocateDoubles, release } from "./memory";
 import { estimate, Ridge, settle } from "./ridge";
@@ -169,7 +169,7 @@ function prepare(request: Request, groups: usize): bool {
     if (!(abs(stage.weight) <= <f32>MOST_FACTOR && abs(stage.level) <= <f32>MOST_COEFFICIENT)) return false;
   }
   if (!request.catalogue) return true;
-  const catalogue = changetype<Catalogue>(request.catalogue);
+  const catalogue = changetype<CatalogueHeader>(request.catalogue);
   const context = changetype<Context>(request.context);
   for (let row: usize = 0, rows = tableRows(catalogue); row < rows; row++) {
     const end = listTableRow(catalogue, context, row, request.list);
@@ -191,7 +191,7 @@ function prepare(request: Request, groups: usize): bool {
 /** Lists the rows of a candidate. Returns the end of the list, or 0 for a feature that is too great. */
 function listOf(request: Request, c: usize): usize {
   if (request.catalogue) {
-    return listCandidate(changetype<Catalogue>(request.catalogue), changetype<Context>(request.context), pick(request, c), request.list);
+    return listCandidate(changetype<CatalogueHeader>(request.catalogue), changetype<Context>(request.context), pick(request, c), request.list);
   }
   const d = stageAt(request, 0).model.dimension;
   const features = request.points + ((c * d) << 3);
@@ -215,7 +215,7 @@ function listOf(request: Request, c: usize): usize {
 
 function scaleAt(request: Request, c: usize): f32 {
   if (!request.catalogue) return 1;
-  return scaleOf(changetype<Catalogue>(request.catalogue), changetype<Context>(request.context), pick(request, c));
+  return scaleOf(changetype<CatalogueHeader>(request.catalogue), changetype<Context>(request.context), pick(request, c));
 }
 
 /** A mask with one bit for each of n <= 64 values, set if the value is not zero. */

@@ -1,4 +1,4 @@
-import type { Estimate } from "./statistics.ts";
+import type { MedianEstimate } from "./statistics.ts";
 import type { Result } from "./workload.ts";
 
 /** The kept results of one workload. */
@@ -17,5 +17,5 @@ export interface Entry {
 
 interface KeptVariant extends Pick<Result, "variant" | "median" | "p10" | "p90" | "runs"> {
   /** How many times better than the peer. Absent for the peer. */
-  readonly ratio?: Estimate;
+  readonly ratio?: MedianEstimate;
 }

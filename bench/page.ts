@@ -4,7 +4,7 @@ import { cpus } from "node:os";
 import { table, withTables } from "../scripts/markdown.ts";
 import type { Entry } from "./entry.ts";
 import { axes, drawingOf } from "./figure.ts";
-import { type Estimate, short, shown, verdictOn } from "./statistics.ts";
+import { type MedianEstimate, short, shown, verdictOn } from "./statistics.ts";
 import type { Comparison, Workload } from "./workload.ts";
 import { workloads } from "./workloads.ts";
 
@@ -75,7 +75,7 @@ function tableOf(entries: readonly Entry[]): string {
   return table(["workload", "variant", "median", "10 % to 90 %", "times better (95 %)", "runs"], rows, 2);
 }
 
-function ratioCell(ratio: Estimate, peer: string): string {
+function ratioCell(ratio: MedianEstimate, peer: string): string {
   const told = verdictOn(ratio, 1, ["", ""]);
   return `${shown(ratio)} x ${peer}${told && `, ${told}`}`;
 }

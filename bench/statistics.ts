@@ -5,7 +5,7 @@ export interface Interval {
 }
 
 /** A median, with its interval. Fewer than six measurements have none. */
-export interface Estimate {
+export interface MedianEstimate {
   readonly median: number;
   readonly interval?: Interval;
 }
@@ -27,7 +27,7 @@ export function quantile(values: readonly number[], q: number): number {
  * The median of independent measurements of any distribution. The interval runs from the l-th smallest to the l-th greatest, with the
  * greatest l that keeps the confidence: the median is below the l-th smallest as often as n fair coins show less than l heads.
  */
-export function estimateOf(values: readonly number[]): Estimate {
+export function estimateOf(values: readonly number[]): MedianEstimate {
   const n = values.length;
   const median = quantile(values, 0.5);
   let chance = 0.5 ** n;
@@ -45,7 +45,7 @@ export function estimateOf(values: readonly number[]): Estimate {
 
 /** Compares an estimate with a bound. The whole interval has to be on one side of it. */
 export function verdictOn<Reached extends string, Missed extends string>(
-  { interval }: Estimate,
+  { interval }: MedianEstimate,
   bound: number,
   [reached, missed]: readonly [reached: Reached, missed: Missed],
 ): Reached | Missed | typeof NOISY | typeof FEW {
@@ -55,7 +55,7 @@ export function verdictOn<Reached extends string, Missed extends string>(
 }
 
 /** How many times better one variant was than another, in the rounds that measured both. */
-export function ratioOf(own: readonly number[], others: readonly number[], unit: string): Estimate {
+export function ratioOf(own: readonly number[], others: readonly number[], unit: string): MedianEstimate {
   // More is better for rates.
   const rate = /(\/s|per second)$/.test(unit);
   return estimateOf(own.map((value, round) => (rate ? value / others[round] : others[round] / value)));
@@ -67,6 +67,6 @@ export function short(value: number): string {
 }
 
 /** Formats as "1.2 (1.1 to 1.4)". */
-export function shown({ median, interval }: Estimate): string {
+export function shown({ median, interval }: MedianEstimate): string {
   return interval ? `${short(median)} (${short(interval.low)} to ${short(interval.high)})` : short(median);
 }

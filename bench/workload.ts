@@ -1,4 +1,4 @@
-import { type Estimate, estimateOf, quantile, ratioOf, short, shown, verdictOn } from "./statistics.ts";
+import { estimateOf, type MedianEstimate, quantile, ratioOf, short, shown, verdictOn } from "./statistics.ts";
 
 /**
  * The same work done by several variants. Each round measures every variant once, one after the other, so that drift of the machine
@@ -70,7 +70,7 @@ export interface Finding {
 /** Results of a workload. `ratios` says how many times better than the peer each variant was, as a median over rounds. */
 export interface Comparison {
   readonly results: readonly Result[];
-  readonly ratios: ReadonlyMap<string, Estimate>;
+  readonly ratios: ReadonlyMap<string, MedianEstimate>;
   readonly findings: readonly Finding[];
   readonly missing: Readonly<Record<string, string>>;
 }
@@ -118,11 +118,11 @@ export function compare(
     p90: quantile(runs, 0.9),
     runs: runs.length,
   }));
-  const ratio = (variant: string, other: string): Estimate | undefined => {
+  const ratio = (variant: string, other: string): MedianEstimate | undefined => {
     const [own, others] = [values.get(variant), values.get(other)];
     return own && others && ratioOf(own, others, unit);
   };
-  const ratios = new Map<string, Estimate>();
+  const ratios = new Map<string, MedianEstimate>();
   for (const variant of values.keys()) {
     const better = ratio(variant, peer);
     if (better) ratios.set(variant, better);
@@ -138,7 +138,7 @@ export function compare(
 }
 
 /** Evaluates a target that is a ratio. Empty if one of its variants was not measured. */
-function foundRatio({ variant, peer, atLeast }: RatioTarget, ratio: Estimate | undefined): Finding[] {
+function foundRatio({ variant, peer, atLeast }: RatioTarget, ratio: MedianEstimate | undefined): Finding[] {
   if (!ratio) return [];
   const text = `${variant} ${shown(ratio)} x ${peer}, wanted ${short(atLeast)} x`;
   return [{ text, verdict: verdictOn(ratio, atLeast, ["yes", "no"]) }];

@@ -9,7 +9,7 @@ import { numberIn, prepared, type Values, wholeNumber, workerUrl } from "./comma
 import { progressBar, refreshing } from "./progress.ts";
 import { Comparison } from "./replay/comparison.ts";
 import {
-  type Catalogue,
+  type ItemCatalogue,
   inspectLog,
   itemFileOf,
   type Log,
@@ -60,7 +60,7 @@ interface Session {
   readonly shards: number;
   readonly secretKey: string;
   readonly log: Log;
-  readonly catalogue: Catalogue;
+  readonly catalogue: ItemCatalogue;
   /** Makes the ids of this run unique. */
   readonly run: string;
 }

@@ -1,6 +1,6 @@
 // Calandriello, Carratino, Lazaric, Valko, Rosasco, 2022: Scaling Gaussian Process Optimization by Evaluating a Few Unique
 // Candidates Multiple Times.
-import { epsilonGreedy, miniGpEi, miniGpUcb, type Policy, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
+import { epsilonGreedy, miniGpEi, miniGpUcb, type Outcome, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
 import { stream } from "../simulation/stream.ts";
 import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 
@@ -57,8 +57,6 @@ const algorithms: Record<string, Algorithm> = {
   // Table 1.
   "epsilon-greedy": { policy: () => epsilonGreedy({ ...options, explorationScale: 1, explorationDecay: 0.5 }), batches: "single" },
 };
-
-type Outcome = Parameters<Policy["observe"]>[0];
 
 async function run({ setting, algorithm, run: repeat }: Task): Promise<readonly Curve[]> {
   const rewards = rewardsOf(setting);

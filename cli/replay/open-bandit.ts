@@ -43,7 +43,7 @@ export interface Log {
   readonly userFeatures: readonly string[];
 }
 
-export interface Catalogue {
+export interface ItemCatalogue {
   readonly actions: readonly { readonly id: string; readonly features: NamedFeatures }[];
   readonly encoder: EncoderOptions;
 }
@@ -152,7 +152,7 @@ export function itemFileOf(file: string): string | undefined {
 }
 
 /** The items as actions with features, and an encoder for them and the user's features. */
-export async function readCatalogue(log: Log, itemFile: string | undefined): Promise<Catalogue> {
+export async function readCatalogue(log: Log, itemFile: string | undefined): Promise<ItemCatalogue> {
   const features = new Map<string, Record<string, string | number>>(log.items.map((item) => [item, {}]));
   const prices: number[] = [];
   for await (const columns of itemFile ? read(itemFile, ["item_id", "item_feature_0"], (columns) => columns) : []) {

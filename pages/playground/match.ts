@@ -2,7 +2,7 @@ import type { DelayLaw } from "../../simulation/delay-law.ts";
 import { type Stream, stream } from "../../simulation/stream.ts";
 import { contenders } from "./contender.ts";
 import { delays } from "./delay.ts";
-import { type Estimate, Player } from "./player.ts";
+import { Player, type PlayerPosterior } from "./player.ts";
 import { type Problem, problemOf } from "./problem.ts";
 import type { Settings } from "./settings.ts";
 
@@ -17,7 +17,7 @@ type Followed = (typeof followed)[number];
 export interface PlayerReport extends Readonly<Record<Followed, readonly number[]>> {
   readonly name: string;
   readonly choices: Uint32Array;
-  readonly estimate: Estimate | null;
+  readonly estimate: PlayerPosterior | null;
   /** Digest of the policy's state. */
   readonly digest: string;
 }

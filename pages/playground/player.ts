@@ -19,7 +19,7 @@ interface Shown {
 }
 
 /** A posterior at the problem's points. */
-export interface Estimate {
+export interface PlayerPosterior {
   readonly mean: Float64Array;
   readonly deviation: Float64Array;
 }
@@ -110,7 +110,7 @@ export class Player {
   }
 
   /** The posterior at the problem's points. Null for a policy without a posterior. */
-  estimate(): Estimate | null {
+  estimate(): PlayerPosterior | null {
     try {
       const { mean, variance } = this.#recommender.policy.predict(this.#options.problem.points);
       return { mean, deviation: variance.map((each) => Math.sqrt(Math.max(0, each))) };

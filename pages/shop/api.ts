@@ -8,7 +8,7 @@ export interface Recommended {
 }
 
 /** The evidence for a product and a visitor so far. */
-export interface Estimate {
+export interface ProductEvidence {
   readonly id: string;
   /** The chance that the product is bought, as the model believes, and the interval that holds it with a probability of 95 %. */
   readonly belief: { readonly mean: number; readonly low: number; readonly high: number };
@@ -19,7 +19,7 @@ export interface Estimate {
 /** The model's counts and estimates now. */
 export interface Knowledge {
   readonly counts: { readonly impressions: number; readonly pending: number; readonly converted: number; readonly expired: number };
-  readonly estimates: readonly Estimate[];
+  readonly estimates: readonly ProductEvidence[];
   readonly impressions: readonly { readonly impressionId: string; readonly status: "pending" | "converted" | "expired" }[];
 }
 

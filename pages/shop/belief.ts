@@ -1,4 +1,4 @@
-import type { Estimate } from "./api.ts";
+import type { ProductEvidence } from "./api.ts";
 import { profileOf } from "./story.ts";
 
 /** Standard normal quantile of a two-sided interval of 95 %. */
@@ -15,7 +15,7 @@ export interface Band {
  * The belief of a recommender that waits: it counts only impressions whose window has closed. Null without any.
  * **Source:** Wilson 1927, the score interval of a binomial rate.
  */
-export function waitingBand({ impressions, converted }: Estimate["closed"]): Band | null {
+export function waitingBand({ impressions, converted }: ProductEvidence["closed"]): Band | null {
   if (impressions === 0) return null;
   const mean = converted / impressions;
   const shrunk = 1 + Z ** 2 / impressions;
@@ -25,7 +25,7 @@ export function waitingBand({ impressions, converted }: Estimate["closed"]): Ban
 }
 
 /** Mean distance between estimates and the visitor's tastes. Null without estimates. */
-export function errorOf(estimates: readonly Estimate[], profile: string): number | null {
+export function errorOf(estimates: readonly ProductEvidence[], profile: string): number | null {
   if (estimates.length === 0) return null;
   const { tastes } = profileOf(profile);
   return estimates.reduce((sum, { id, belief }) => sum + Math.abs(belief.mean - tastes[id]), 0) / estimates.length;

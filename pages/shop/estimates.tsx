@@ -1,7 +1,7 @@
 import { Legend, Marks } from "../ui/marks.tsx";
 import { whole } from "../ui/notation.ts";
 import { Head } from "../ui/table.tsx";
-import type { Estimate } from "./api.ts";
+import type { ProductEvidence } from "./api.ts";
 import { products } from "./assortment.ts";
 import { errorOf, waitingBand } from "./belief.ts";
 import type { Session } from "./session.ts";
@@ -14,7 +14,7 @@ const legend = [
   { mark: "before", name: "before your last action" },
 ];
 
-const UNKNOWN: Omit<Estimate, "id"> = { belief: { mean: 0, low: 0, high: 1 }, closed: { impressions: 0, converted: 0 } };
+const UNKNOWN: Omit<ProductEvidence, "id"> = { belief: { mean: 0, low: 0, high: 1 }, closed: { impressions: 0, converted: 0 } };
 
 /** Position on the chart, which shows 0 to 100 %. */
 function place(value: number): string {

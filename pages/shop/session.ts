@@ -1,4 +1,4 @@
-import { type Estimate, forget, type Knowledge, readKnowledge, recommend, report } from "./api.ts";
+import { forget, type Knowledge, type ProductEvidence, readKnowledge, recommend, report } from "./api.ts";
 import { profiles, SHOP_WINDOW_MS } from "./assortment.ts";
 import { Crowd, type Visit } from "./crowd.ts";
 import type { Shown, ShownStatus } from "./shown.ts";
@@ -37,7 +37,7 @@ export class Session {
   /** Newest last. */
   shown: readonly Shown[] = [];
   counts?: Knowledge["counts"];
-  estimates: readonly Estimate[] = [];
+  estimates: readonly ProductEvidence[] = [];
   /** Means before the last action, by product id. */
   before: ReadonlyMap<string, number> = new Map();
   /** The reader's own visits since the last purchase or simulation. */

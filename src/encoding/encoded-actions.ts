@@ -1,11 +1,11 @@
-import type { Catalogue } from "./catalogue.ts";
+import type { CatalogueColumns } from "./catalogue-columns.ts";
 
 /** A list of actions in one context. */
 interface Encoding {
   readonly dimension: number;
   /** The vectors of actions by their indices in the list: row-major. */
   vectors(indices: readonly number[]): Float64Array;
-  readonly catalogue?: Catalogue;
+  readonly catalogue?: CatalogueColumns;
   readonly context?: Uint8Array;
 }
 
@@ -25,7 +25,7 @@ export interface EncodedActions {
   /** Components of a vector (d). */
   readonly dimension: number;
   /** The list and the context as a core takes them. Absent if only vectors are known. */
-  readonly catalogue: Catalogue | undefined;
+  readonly catalogue: CatalogueColumns | undefined;
   readonly context: Uint8Array | undefined;
   /** Indices in the list. Absent: all. */
   readonly picks: Uint32Array | undefined;

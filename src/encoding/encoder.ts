@@ -1,6 +1,6 @@
 import { nonEmptyString, onlyKeys, outOfRange, type Range, range, record, wholeNumber, wrongType } from "../argument.ts";
 import { UnsupportedError } from "../errors.ts";
-import { Catalogue } from "./catalogue.ts";
+import { CatalogueColumns } from "./catalogue-columns.ts";
 import { Components, type Entry, type Interactions, type Side } from "./components.ts";
 import { checkProducts, checkTerms } from "./cost.ts";
 import { type EncodedActions, encodedActions } from "./encoded-actions.ts";
@@ -114,9 +114,9 @@ export function encoder(options: EncoderOptions): Encoder {
     return vectors;
   };
 
-  const catalogueOf = (actions: readonly NamedFeatures[], reader: TermReader, columns?: Uint8Array): Catalogue | undefined => {
-    if (columns) return new Catalogue(columns, actions.length, components);
-    return interactions === "all" ? Catalogue.of(actions, reader, components) : undefined;
+  const catalogueOf = (actions: readonly NamedFeatures[], reader: TermReader, columns?: Uint8Array): CatalogueColumns | undefined => {
+    if (columns) return new CatalogueColumns(columns, actions.length, components);
+    return interactions === "all" ? CatalogueColumns.of(actions, reader, components) : undefined;
   };
 
   return {
@@ -154,7 +154,7 @@ export function encoder(options: EncoderOptions): Encoder {
 }
 
 /** @throws {RangeError} for too many terms of an action, or too many interactions. */
-function checkCatalogue(context: Terms, { mostTerms, terms }: Catalogue, budget: number): void {
+function checkCatalogue(context: Terms, { mostTerms, terms }: CatalogueColumns, budget: number): void {
   const count = context.list.length;
   checkTerms(count + mostTerms + count * mostTerms);
   checkProducts(count * terms, budget);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Core } from "../../src/core/core.ts";
 import type { RidgeHandle } from "../../src/core/ridge-handle.ts";
-import type { Catalogue } from "../../src/encoding/catalogue.ts";
+import type { CatalogueColumns } from "../../src/encoding/catalogue-columns.ts";
 import type { Entry } from "../../src/encoding/components.ts";
 import type { EncodedActions } from "../../src/encoding/encoded-actions.ts";
 import { type EncoderOptions, encoder } from "../../src/encoding/encoder.ts";
@@ -102,7 +102,7 @@ function learnt(core: Core, d: number, draws: number) {
   return { handle, theta, widths };
 }
 
-const rowsOf = ({ catalogue }: EncodedActions): number => (catalogue as Catalogue).tableRows;
+const rowsOf = ({ catalogue }: EncodedActions): number => (catalogue as CatalogueColumns).tableRows;
 const isBounded = ({ sum, scale }: PlainVector): boolean => scale * Math.hypot(...sum) <= MOST_LENGTH;
 
 /** The product of an unrounded vector with a parameter, and the size of its summands. */

@@ -11,7 +11,7 @@ import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts
 import { type Scores, sampled } from "../ranking.ts";
 import type { GoalChange, LearntGoal } from "./goal.ts";
 import { folded, type Progress, progressOf, type Stage, stagesOf } from "./stages.ts";
-import { type Estimate, productOf, sumOf } from "./uncertain.ts";
+import { productOf, sumOf, type Uncertain } from "./uncertain.ts";
 
 /** The expected reward of one goal at a point: of those that reached the goal before it, if there is one. */
 export interface Factor extends Interval {
@@ -194,8 +194,8 @@ export class GoalRidges {
     return { mean, deviation };
   }
 
-  #value(factorOf: (stage: number) => Estimate): Estimate {
-    const values = folded<Estimate>(this.#stages, (i, later) => {
+  #value(factorOf: (stage: number) => Uncertain): Uncertain {
+    const values = folded<Uncertain>(this.#stages, (i, later) => {
       const { weight, children } = this.#stages[i];
       const own = factorOf(i);
       const factor = children.length > 0 ? { ...own, mean: probable(own.mean) } : own;

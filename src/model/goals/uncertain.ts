@@ -1,12 +1,12 @@
 /** An estimate, and how far the truth may be below and above it: standard deviations, or halves of an interval. */
-export interface Estimate {
+export interface Uncertain {
   readonly mean: number;
   readonly below: number;
   readonly above: number;
 }
 
 /** The sum of independent estimates. Squares of distances add up. */
-export function sumOf(estimates: readonly Estimate[]): Estimate {
+export function sumOf(estimates: readonly Uncertain[]): Uncertain {
   let [mean, below, above] = [0, 0, 0];
   for (const each of estimates) {
     mean += each.mean;
@@ -21,7 +21,7 @@ export function sumOf(estimates: readonly Estimate[]): Estimate {
  * m^2 s'^2 + m'^2 s^2 + s^2 s'^2.
  * **Source:** Goodman 1960, the exact variance of products; for intervals, Donner and Zou 2012, the method of variance estimates recovery.
  */
-export function productOf(a: Estimate, b: Estimate): Estimate {
+export function productOf(a: Uncertain, b: Uncertain): Uncertain {
   const [low, high] = b.mean >= 0 ? [a.below, a.above] : [a.above, a.below];
   const root = (own: number, other: number): number => {
     const [x, y, both] = [b.mean * own, a.mean * other, own * other];

@@ -18,7 +18,7 @@ const HEADER = 108;
 const BUCKETS = 2 * 8192;
 
 /** A list of actions as columns, from which the core lists the rows of each candidate. `assembly/catalogue.ts` documents the columns. */
-export class Catalogue {
+export class CatalogueColumns {
   /** The columns, for the memory of a core. */
   readonly columns: Uint8Array;
   readonly count: number;
@@ -56,7 +56,7 @@ export class Catalogue {
   }
 
   /** Reads actions. @throws {TypeError | RangeError} naming the feature of an action. */
-  static of(actions: readonly NamedFeatures[], reader: TermReader, components: Components): Catalogue {
+  static of(actions: readonly NamedFeatures[], reader: TermReader, components: Components): CatalogueColumns {
     const [values, numbers] = [new Distinct(), new Distinct()];
     const shares: number[] = [];
     const squares = { values: new Float32Array(actions.length), factors: new Float32Array(actions.length) };
@@ -100,7 +100,7 @@ export class Catalogue {
         buckets,
       ],
     );
-    return new Catalogue(columns, actions.length, components);
+    return new CatalogueColumns(columns, actions.length, components);
   }
 
   /** A context, for the memory of a core. */
