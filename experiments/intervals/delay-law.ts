@@ -3,7 +3,7 @@ import { type Stream, stream } from "../../simulation/stream.ts";
 import { gridOf, grownAt } from "../../worker/domain/figures/delay-grid.ts";
 import { bucketAt } from "../../worker/domain/impression/bucket.ts";
 import { maturity } from "../../worker/learner/figures/maturity.ts";
-import type { Delay } from "../../worker/protocol/answers.ts";
+import type { Delay } from "../../worker/protocol/metrics-answer.ts";
 import type { DelayCounts, ModelCounts, StepCounts } from "../../worker/rpc/model-counts.ts";
 import { type Stated, type StatedFigure, stated } from "./stated-figure.ts";
 

@@ -1,4 +1,4 @@
-import type { Delay, Metrics } from "../../worker/protocol/answers.ts";
+import type { Delay, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { duration, whole } from "../ui/notation.ts";
 
 interface Silent {

@@ -1,6 +1,7 @@
 import type { Child } from "hono/jsx";
 import { useEffect, useLayoutEffect, useState } from "hono/jsx/dom";
-import type { Explanation, Metrics, ModelSummary } from "../../worker/protocol/answers.ts";
+import type { Explanation, ModelSummary } from "../../worker/protocol/answers.ts";
+import type { Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { clockSkew } from "../ui/clock-skew.ts";
 import { duration, moment } from "../ui/notation.ts";
 import { linkTo, type Route } from "../ui/route.ts";

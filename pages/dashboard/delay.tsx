@@ -1,6 +1,6 @@
 import { useMemo, useRef, useState } from "hono/jsx/dom";
 import type uPlot from "uplot";
-import type { Delay, Metrics } from "../../worker/protocol/answers.ts";
+import type { Delay, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
 import { decimal, duration, orFew, orTooFew, percent, whole } from "../ui/notation.ts";
 import { Table } from "../ui/table.tsx";

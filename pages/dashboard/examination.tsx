@@ -1,5 +1,5 @@
 import { useState } from "hono/jsx/dom";
-import type { Examination } from "../../worker/protocol/answers.ts";
+import type { Examination } from "../../worker/protocol/metrics-answer.ts";
 import { reasonOf } from "../ui/call.ts";
 import { Legend, Marks } from "../ui/marks.tsx";
 import { decimal, moment, orTooFew, whole } from "../ui/notation.ts";

@@ -1,4 +1,5 @@
-import type { Counts, Encoding, Metrics } from "../../worker/protocol/answers.ts";
+import type { Metrics } from "../../worker/protocol/metrics-answer.ts";
+import type { Counts, Encoding } from "../../worker/protocol/model-answer.ts";
 import { duration, percent, whole } from "../ui/notation.ts";
 
 const groups: readonly { readonly title: string; readonly names: readonly (keyof Counts)[] }[] = [

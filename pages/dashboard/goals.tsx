@@ -1,4 +1,5 @@
-import type { Metrics, Reached } from "../../worker/protocol/answers.ts";
+import type { Metrics } from "../../worker/protocol/metrics-answer.ts";
+import type { Reached } from "../../worker/protocol/model-answer.ts";
 import { amount, duration, orFew, percent, whole } from "../ui/notation.ts";
 import { Table } from "../ui/table.tsx";
 

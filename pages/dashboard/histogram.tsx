@@ -1,6 +1,6 @@
 import { useMemo, useRef } from "hono/jsx/dom";
 import uPlot from "uplot";
-import type { Bar, Metrics } from "../../worker/protocol/answers.ts";
+import type { Bar, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
 import { duration, percent, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";

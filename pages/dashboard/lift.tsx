@@ -1,4 +1,4 @@
-import type { GoalLift, Metrics } from "../../worker/protocol/answers.ts";
+import type { GoalLift, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { Marks } from "../ui/marks.tsx";
 import { duration, percent, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";

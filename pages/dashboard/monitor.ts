@@ -1,4 +1,5 @@
-import type { Explanation, Metrics, ModelSummary } from "../../worker/protocol/answers.ts";
+import type { Explanation, ModelSummary } from "../../worker/protocol/answers.ts";
+import type { Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { Refusal, reasonOf } from "../ui/call.ts";
 import type { Source } from "./source.ts";
 

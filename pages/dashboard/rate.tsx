@@ -1,6 +1,7 @@
 import { useMemo } from "hono/jsx/dom";
 import type uPlot from "uplot";
-import type { Assignment, Bucket, Metrics } from "../../worker/protocol/answers.ts";
+import type { Assignment } from "../../worker/protocol/figures.ts";
+import type { Bucket, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
 import { decimal, duration, moment, percent, tick, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";

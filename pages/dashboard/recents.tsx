@@ -1,5 +1,5 @@
 import { useState } from "hono/jsx/dom";
-import type { Metrics } from "../../worker/protocol/answers.ts";
+import type { Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { duration } from "../ui/notation.ts";
 import { linkTo } from "../ui/route.ts";
 import { Empty } from "./empty.tsx";

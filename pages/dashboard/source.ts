@@ -1,4 +1,5 @@
-import type { Examination, Explanation, Metrics, ModelSummary } from "../../worker/protocol/answers.ts";
+import type { Explanation, ModelSummary } from "../../worker/protocol/answers.ts";
+import type { Examination, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { call } from "../ui/call.ts";
 
 /** The API that a dashboard reads. */

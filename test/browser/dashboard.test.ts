@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import type { Delay, Metrics } from "../../worker/protocol/answers.ts";
+import type { Delay, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { busy, examined, explained, idle } from "./report.ts";
 import { complaintsOf, outside, secrets, startShop, startWorker, type TestWorker } from "./worker.ts";

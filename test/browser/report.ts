@@ -1,4 +1,5 @@
-import type { Bucket, Examination, Explanation, Metrics } from "../../worker/protocol/answers.ts";
+import type { Explanation } from "../../worker/protocol/answers.ts";
+import type { Bucket, Examination, Metrics } from "../../worker/protocol/metrics-answer.ts";
 
 // Reports of a worker with a busy model. The numbers are invented and the same at each run.
 

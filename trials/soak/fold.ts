@@ -1,14 +1,9 @@
 import { type PolicyFactory, policies, Recommender } from "afterclick";
+import type { ModelConfig } from "../../worker/domain/model/model.ts";
 import { type LoggedConversion, type LoggedImpression, outcomesOf } from "./check.ts";
 
 /** The part of a model's configuration that determines its state. */
-export interface LearntConfig {
-  readonly policy: string;
-  readonly options: object;
-  readonly window: { readonly ms: number };
-  readonly reward: { readonly min: number; readonly max: number };
-  readonly seed: number;
-}
+export type LearntConfig = Pick<ModelConfig, "policy" | "options" | "window" | "reward" | "seed">;
 
 /** The digest of a model that learns a log offline: each impression and the final reward of its conversions. */
 export async function foldedDigest(

@@ -8,10 +8,10 @@ import { KeyHasher } from "../domain/ids/key-hasher.ts";
 import { shardName } from "../domain/ids/shard.ts";
 import { type TokenContent, TokenSigner } from "../domain/ids/token.ts";
 import { isKept } from "../domain/impression/sampling.ts";
-import type { Shadow } from "../domain/model/model.ts";
 import { assets, type Environment, secret } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import type { ProblemBody } from "../protocol/answers.ts";
+import type { ModelBody as ModelAnswer } from "../protocol/model-answer.ts";
 import { Problem, type ProblemStatus, problemResponse, unknownModel } from "../protocol/problem.ts";
 import {
   actionsBody,
@@ -312,12 +312,8 @@ export const app = createApp();
 /** The routes with the types of all their responses, for a typed client. */
 export type App = ApplyGlobalResponse<typeof app, { [Status in ProblemStatus]: { json: ProblemBody } }>;
 
-type Options = Readonly<Record<string, unknown>>;
 /** `Description` as JSON: options have names. */
-type Described = Omit<Description, "options" | "shadows"> & {
-  readonly options: Options;
-  readonly shadows: readonly (Shadow & { readonly options: Options })[];
-};
+type Described = Omit<Description, "options" | "shadows"> & Pick<ModelAnswer, "options" | "shadows">;
 
 async function describe(env: Environment, model: string): Promise<Described> {
   return (await learner(env, model, (stub) => stub.describe())) as Described;

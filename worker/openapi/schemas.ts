@@ -1,6 +1,8 @@
 import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 import type * as v from "valibot";
 import * as answers from "../protocol/answers.ts";
+import * as figures from "../protocol/metrics-answer.ts";
+import { model } from "../protocol/model-answer.ts";
 import {
   action,
   actionsBody,
@@ -20,8 +22,8 @@ import {
   retracted,
   rewarded,
   rollbackBody,
-  timestamp as timestampSchema,
 } from "../protocol/schema.ts";
+import { timestamp as timestampSchema } from "../protocol/timestamp.ts";
 import { modelOptions } from "./model-options.ts";
 
 /** The named schemas of the description. */
@@ -47,8 +49,8 @@ export const schemas = {
   PastLine: pastLine,
   Health: answers.health,
   Models: answers.models,
-  Counts: answers.model.entries.counts,
-  Model: answers.model,
+  Counts: model.entries.counts,
+  Model: model,
   Catalogue: answers.catalogue,
   Recommendations: answers.recommendations,
   Impressions: answers.impressions,
@@ -57,8 +59,8 @@ export const schemas = {
   Beacon: answers.beacon,
   Impression: answers.impression,
   Activated: answers.activated,
-  Metrics: answers.metrics,
-  Examination: answers.examination,
+  Metrics: figures.metrics,
+  Examination: figures.examination,
   Imported: answers.imported,
   Rollback: answers.rollback,
   Erased: answers.erased,

@@ -7,3 +7,6 @@ export const MOST_BYTES = 9_000_000_000;
 
 /** Largest size of a reward or an amount, as in the SDK: far beyond an order in any currency, in its minor unit too. */
 export const MOST_AMOUNT = 1e12;
+
+/** Most items of a list of recommendations. */
+export const MOST_PLACES = 100;

@@ -8,7 +8,9 @@ import type { ImpressionState } from "../domain/impression/impression.ts";
 import type { Sampling } from "../domain/impression/sampling.ts";
 import type { ModelConfig } from "../domain/model/model.ts";
 import type * as Answers from "../protocol/answers.ts";
-import type { Assignment } from "../protocol/answers.ts";
+import type { Assignment } from "../protocol/figures.ts";
+import type { Examination as ExaminationBody, Metrics } from "../protocol/metrics-answer.ts";
+import type { ModelBody } from "../protocol/model-answer.ts";
 import type { ProblemStatus } from "../protocol/problem.ts";
 import type { Action, Features, RecommendationsBody } from "../protocol/schema.ts";
 import type { Recent } from "./model-counts.ts";
@@ -18,7 +20,7 @@ import type { Recent } from "./model-counts.ts";
 /** A result or a refusal. A remote call would drop the fields of a thrown error, so a refusal is a value. */
 export type Answer<T> = { readonly value: T } | { readonly problem: { readonly status: ProblemStatus; readonly detail: string } };
 
-export type Description = ModelConfig & Omit<Answers.ModelBody, keyof ModelConfig>;
+export type Description = ModelConfig & Omit<ModelBody, keyof ModelConfig>;
 
 export interface RecommendRequest extends Omit<RecommendationsBody, "keys"> {
   readonly keys: RequestKeys;
@@ -63,7 +65,7 @@ export interface Registration {
 }
 
 /** Metrics with what the ids of the recent impressions state. */
-export interface Measurement extends Omit<Answers.Metrics, "recent"> {
+export interface Measurement extends Omit<Metrics, "recent"> {
   readonly generation: number;
   readonly recent: readonly Recent[];
 }
@@ -268,7 +270,7 @@ export interface LogHead {
 
 export type Explanation = Omit<Answers.Explanation, "impressionId">;
 
-export type Examination = Omit<Answers.Examination, "model">;
+export type Examination = Omit<ExaminationBody, "model">;
 
 /** Impressions whose window has closed. */
 export interface ClosedCount {

@@ -1,5 +1,7 @@
 import type { ArmCounts, ReachedCounts } from "../domain/figures/lift.ts";
-import type { Assignment, RecentImpression, Relearning } from "../protocol/answers.ts";
+import type { Assignment } from "../protocol/figures.ts";
+import type { RecentImpression } from "../protocol/metrics-answer.ts";
+import type { Relearning } from "../protocol/model-answer.ts";
 import type { CounterName, GoalFigures } from "./counters.ts";
 
 // Counts of a model as plain data, from which its figures are computed. Learners that share a model count by themselves, and their counts

@@ -6,7 +6,7 @@ import { Ages, Delays } from "../../../pages/dashboard/histogram.tsx";
 import { Rate } from "../../../pages/dashboard/rate.tsx";
 import { lineOf } from "../../../pages/playground/client/curves.tsx";
 import { moment } from "../../../pages/ui/notation.ts";
-import type { Bar, Bucket, Delay, Metrics } from "../../../worker/protocol/answers.ts";
+import type { Bar, Bucket, Delay, Metrics } from "../../../worker/protocol/metrics-answer.ts";
 import { busy, idle } from "../../browser/report.ts";
 import { drawn } from "../../support/markup.ts";
 

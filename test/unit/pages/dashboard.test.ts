@@ -5,7 +5,8 @@ import { Figures } from "../../../pages/dashboard/figures.tsx";
 import { LiftOf } from "../../../pages/dashboard/lift.tsx";
 import { Recents } from "../../../pages/dashboard/recents.tsx";
 import { moment } from "../../../pages/ui/notation.ts";
-import type { Examination, Explanation, GoalLift, Lift } from "../../../worker/protocol/answers.ts";
+import type { Explanation } from "../../../worker/protocol/answers.ts";
+import type { Examination, GoalLift, Lift } from "../../../worker/protocol/metrics-answer.ts";
 import { busy, examined, explained, idle } from "../../browser/report.ts";
 import { drawn } from "../../support/markup.ts";
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { DelayOf } from "../../../pages/dashboard/delay.tsx";
 import { Ages } from "../../../pages/dashboard/histogram.tsx";
 import { Rate } from "../../../pages/dashboard/rate.tsx";
-import type { Delay, Metrics } from "../../../worker/protocol/answers.ts";
+import type { Delay, Metrics } from "../../../worker/protocol/metrics-answer.ts";
 import { busy } from "../../browser/report.ts";
 import { drawn } from "../../support/markup.ts";
 

@@ -4,7 +4,7 @@ import { type Stream, shuffled, stream } from "../../../simulation/stream.ts";
 import { isRandomList } from "../../../worker/domain/catalogue/random-list.ts";
 import { type ClickModelName, type ClickModels, compareClickModels, type RandomList } from "../../../worker/domain/figures/click-models.ts";
 import { type PlacedRow, randomLists } from "../../../worker/learner/figures/list-log.ts";
-import type { Assignment } from "../../../worker/protocol/answers.ts";
+import type { Assignment } from "../../../worker/protocol/figures.ts";
 
 // Click models on simulated random lists whose law is known.
 

@@ -3,7 +3,7 @@ import { beforeEach, expect, it, vi } from "vitest";
 import { loggedArms } from "../../../cli/compare/logged-arms.ts";
 import { ANY_GOAL, liftOf } from "../../../worker/domain/figures/lift.ts";
 import { createApp } from "../../../worker/edge/app.ts";
-import type { Lift } from "../../../worker/protocol/answers.ts";
+import type { Lift } from "../../../worker/protocol/metrics-answer.ts";
 import { stream } from "../../support/scenario.ts";
 import { call, convert, createModel, HOUR_MS, keep, learnerOf, recommend, show } from "../support/client.ts";
 import { closing, MINUTE_MS, tick, useClock } from "../support/clock.ts";

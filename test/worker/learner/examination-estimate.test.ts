@@ -5,7 +5,7 @@ import type { LogRow } from "../../../worker/domain/archive/log-line.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import type { ModelConfig } from "../../../worker/domain/model/model.ts";
 import { examine } from "../../../worker/learner/figures/examination.ts";
-import type { Examination } from "../../../worker/protocol/answers.ts";
+import type { Examination } from "../../../worker/protocol/metrics-answer.ts";
 import { call, convert, createModel, describeModel, HOUR_MS } from "../support/client.ts";
 import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
 

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { DelayEstimate } from "afterclick";
 import { describe, expect, it } from "vitest";
-import type { Delay } from "../../../worker/protocol/answers.ts";
+import type { Delay } from "../../../worker/protocol/metrics-answer.ts";
 import { stream } from "../../support/scenario.ts";
 import { call, convert, createModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf } from "../support/client.ts";
 import { bucketOf, closing, DAY_MS, forgetting, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "../support/clock.ts";

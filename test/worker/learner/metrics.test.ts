@@ -1,7 +1,8 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { createApp } from "../../../worker/edge/app.ts";
-import type { Assignment, Bar, Metrics } from "../../../worker/protocol/answers.ts";
+import type { Assignment } from "../../../worker/protocol/figures.ts";
+import type { Bar, Metrics } from "../../../worker/protocol/metrics-answer.ts";
 import { stream } from "../../support/scenario.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, statusesOf } from "../support/client.ts";
 import { bucketOf, closing, MINUTE_MS, QUARTER_MS, tick, useClock } from "../support/clock.ts";

@@ -1,6 +1,6 @@
 import type { Choice, ChooseRequest, Points, Policy } from "afterclick";
 import { vectorAt } from "../../../publication/featurizer.ts";
-import type { Assignment } from "../../protocol/answers.ts";
+import type { Assignment } from "../../protocol/figures.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { Action, RecommendationsBody } from "../../protocol/schema.ts";
 import { counted, type RequestKeys } from "../ids/join-key.ts";

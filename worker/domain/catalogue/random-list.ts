@@ -1,5 +1,5 @@
 import type { Policy } from "afterclick";
-import type { Assignment } from "../../protocol/answers.ts";
+import type { Assignment } from "../../protocol/figures.ts";
 import type { ModelConfig } from "../model/model.ts";
 
 /** The decision of a list. */

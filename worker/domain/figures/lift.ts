@@ -1,7 +1,7 @@
 import { DelayEstimate } from "afterclick";
 import { type ArmComparison, compareArms, type Stratum } from "../../../comparison/arm-comparison.ts";
 import type { ArmStep } from "../../../comparison/arm-step.ts";
-import type { Assignment } from "../../protocol/answers.ts";
+import type { Assignment } from "../../protocol/figures.ts";
 import { type Windows, windowOf } from "../model/goals.ts";
 import { gridOf, grownAt, type Interval } from "./delay-grid.ts";
 import { shareOf, UNASSIGNED } from "./holdout-share.ts";

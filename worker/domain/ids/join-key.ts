@@ -1,3 +1,5 @@
+import type { ModelOptions } from "../../protocol/model-options.ts";
+
 /** The giver of a join key. A key of a page and the same key of a backend have different hashes. */
 export type KeyGiver = "backend" | "page";
 
@@ -10,7 +12,7 @@ export type KeyHashes = readonly string[];
 export type RequestKeys = Readonly<Record<KeyGiver, readonly KeyHashes[]>>;
 
 /** `own`: the join keys of pages meet no conversions of a backend. `shared`: a key is the same whoever gives it. */
-export type PageKeys = "own" | "shared";
+export type PageKeys = ModelOptions["pageKeys"];
 
 export const NO_KEYS: RequestKeys = { backend: [], page: [] };
 

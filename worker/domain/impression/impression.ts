@@ -1,5 +1,5 @@
 import type { Policy } from "afterclick";
-import type { Assignment } from "../../protocol/answers.ts";
+import type { Assignment } from "../../protocol/figures.ts";
 import type { Action, Features, Filter, RecommendationsBody } from "../../protocol/schema.ts";
 import type { KeyHashes } from "../ids/join-key.ts";
 import { shownAtOf } from "../ids/uuid.ts";

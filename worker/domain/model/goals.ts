@@ -1,28 +1,20 @@
-import type { GoalOptions } from "afterclick";
-
-/** A goal that visitors reach, as a model declares it. Windows and delays are in ms. */
-export interface Goal extends Pick<GoalOptions, "weight" | "after" | "value"> {
-  readonly window?: { readonly ms: number };
-  readonly delay?: { readonly ms: number };
-  /** Whether pages may report it. Learnt state does not depend on it. */
-  readonly public?: boolean;
-}
+import type { ModelOptions } from "../../protocol/model-options.ts";
 
 /** Goals by name. */
-export type Goals = Readonly<Record<string, Goal>>;
+export type Goals = NonNullable<ModelOptions["goals"]>;
+
+/** A goal that visitors reach, as a model declares it. Windows and delays are in ms. */
+export type Goal = Goals[string];
 
 /** The part of a configuration that says how long a conversion counts. */
-export interface Windows {
-  readonly window: { readonly ms: number };
-  readonly goals: Goals | null;
-}
+export type Windows = Pick<ModelOptions, "window" | "goals">;
 
 /** How long after its impression a conversion of a goal counts, in ms. */
 export function windowOf({ window, goals }: Windows, goal: string): number {
   return goals?.[goal]?.window?.ms ?? window.ms;
 }
 
-/** The part of goals that policies learn by. */
+/** The part of goals that policies learn by: all but whether pages may report them. */
 export function learntGoals(goals: Goals): Readonly<Record<string, Omit<Goal, "public">>> {
   return Object.fromEntries(Object.entries(goals).map(([name, { public: _, ...goal }]) => [name, goal]));
 }

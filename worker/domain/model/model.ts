@@ -1,6 +1,5 @@
 import {
   ENCODER_VERSION,
-  type Encoder,
   type EncoderOptions,
   encoder,
   type Points,
@@ -10,84 +9,24 @@ import {
   Recommender,
 } from "afterclick";
 import { type Featurizer, featurizer as featurizerOf } from "../../../publication/featurizer.ts";
+import { DEFAULTS, LEARNT, type LearntName, type ModelOptions } from "../../protocol/model-options.ts";
 import { MOST_BYTES, MOST_OPEN } from "../../protocol/most.ts";
 import { didYouMean } from "../../protocol/nearest.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { ModelBody } from "../../protocol/schema.ts";
-import type { PageKeys } from "../ids/join-key.ts";
 import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
-import { DEFAULTS, DEFAULTS_VERSION, DELAY_AWARE, learningDefaults, MOST_HELD } from "./defaults.ts";
+import { DEFAULTS_VERSION, DELAY_AWARE, learningDefaults, MOST_HELD } from "./defaults.ts";
 import { type Goals, learntGoals, withPublic } from "./goals.ts";
 import type { Policies } from "./policies.ts";
 import { differences, differencesText, withStored } from "./reconfiguration.ts";
 
-/** The part of a configuration that learnt state depends on. Changing it needs a reset. */
-export interface LearntConfig {
-  readonly policy: string;
-  readonly options: object;
-  readonly window: { readonly ms: number };
-  readonly reward: { readonly min: number; readonly max: number };
-  /** Null if features are arrays of numbers. */
-  readonly encoder: Encoder["options"] | null;
-  readonly seed: number;
-  /** The goals that are taken. Null takes every goal with weight 1. */
-  readonly goals: Goals | null;
-  /** Probability that a visitor examines each place of a list, relative to the first. Absent: every place is examined. */
-  readonly examination?: readonly number[];
-  /** Policies that learn and choose beside the served one. Their choices are recorded, not shown. */
-  readonly shadows: readonly Shadow[];
-}
-
-export interface Shadow {
-  readonly name: string;
-  readonly policy: string;
-  readonly options: object;
-}
-
 /** A model's configuration with all defaults filled in. */
-export interface ModelConfig extends LearntConfig {
+export interface ModelConfig extends ModelOptions {
   /** Version of the defaults at the model's creation. Absent if the model is older than these versions. */
   readonly defaults?: number;
-  /** `edge`: any isolate decides, from a published snapshot. `learner`: the learner decides, one request after the other. */
-  readonly serving: "edge" | "learner";
-  /** Samples from which a Thompson policy computes propensities. 0 computes none. */
-  readonly draws: number;
-  /** Ranks by the mean alone. */
-  readonly greedy: boolean;
-  /** Share of decisions that are uniformly random, as a control. */
-  readonly holdout: number;
-  /** Least probability of each candidate at the first place. */
-  readonly minimumShare: number;
-  /** The action that is served when no candidate is left. */
-  readonly defaultAction: string | null;
-  /** Number of learners that share the model's events. */
-  readonly shards: number;
-  readonly limits: {
-    /** Most impressions in open buckets. */
-    readonly open: number;
-    /** Most bytes stored. */
-    readonly bytes: number;
-    /** Most impressions that wait to be shown. Those of pages are refused from half of it on. */
-    readonly deferred: number;
-  };
-  /** How long a deferred impression waits to be shown. */
-  readonly deferral: { readonly ms: number };
-  /** How long rows are kept after their bucket closes. */
-  readonly retention: { readonly ms: number };
-  /** Least time between two publications. */
-  readonly publish: { readonly ms: number };
-  /** Whether pages may take publications with a publishable key, decide themselves, and register their impressions. */
-  readonly local: boolean;
-  /** Whether pages may name actions outside the catalogue, with features of their own. Numbers must lie inside the unit ball. */
-  readonly pageActions: boolean;
-  readonly pageKeys: PageKeys;
-  /** Most items of one recommendation to a page. */
-  readonly pageLimit: number;
-  /** Greatest share of impressions of pages among those that the model learns from. */
-  readonly pageShare: number;
-  /** Greatest norm of a feature vector of a model without an encoder. An encoder bounds its vectors itself. */
-  readonly featureNorm: number;
 }
+
+type Shadow = ModelConfig["shadows"][number];
 
 /**
  * The configuration of a new model, with all defaults.
@@ -187,10 +126,15 @@ export function renewed(config: ModelConfig): ModelConfig {
   return config.encoder ? { ...config, encoder: encoder(options as EncoderOptions).options } : config;
 }
 
-/** Adds the defaults of options that a configuration does not name, because they are new or its model was made before they existed. */
+/**
+ * Adds the defaults of options that a configuration does not name, because they are new or its model was made before they existed. The
+ * order of the fields is that of earlier versions: an exported log has the same bytes.
+ */
 export function withDefaults(config: Readonly<Record<string, unknown>>): ModelConfig {
   const held = isGaussianProcess((config.options as object | undefined) ?? {}) && { open: MOST_HELD };
-  return { ...DEFAULTS, ...config, limits: { ...DEFAULTS.limits, ...held, ...(config.limits as object | undefined) } } as ModelConfig;
+  // Every stored configuration has these.
+  const { policy: _, options: __, shadows: ___, ...added } = DEFAULTS;
+  return { ...added, ...config, limits: { ...DEFAULTS.limits, ...held, ...(config.limits as object | undefined) } } as ModelConfig;
 }
 
 function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
@@ -283,11 +227,12 @@ export function learnsAlike(a: ModelConfig, b: ModelConfig): boolean {
   return differences(learnt(a), learnt(b)).length === 0;
 }
 
-function learnt<Config extends Partial<Record<keyof LearntConfig, unknown>> & { readonly goals?: Goals | null }>(
+/** The part of a configuration that learnt state depends on. */
+function learnt<Config extends Partial<Record<LearntName, unknown>> & { readonly goals?: Goals | null }>(
   config: Config,
-): Pick<Config, keyof LearntConfig> {
-  const { policy, options, window, reward, encoder, seed, goals, examination, shadows } = config;
-  return { policy, options, window, reward, encoder, seed, goals: goals && learntGoals(goals), examination, shadows };
+): Pick<Config, LearntName> {
+  const part = Object.fromEntries(LEARNT.map((name) => [name, config[name]])) as Pick<Config, LearntName>;
+  return { ...part, goals: config.goals && learntGoals(config.goals) };
 }
 
 /** A configuration with what another one says of learning. */

@@ -1,14 +1,9 @@
+import type { ModelOptions } from "../../protocol/model-options.ts";
 import type { ModelBody } from "../../protocol/schema.ts";
 import { shortened } from "../../protocol/shortened.ts";
 
 /** The stored options that have fields of their own. */
-interface Stored {
-  readonly policy: string;
-  readonly options: object;
-  readonly encoder: object | null;
-  readonly limits: NonNullable<ModelBody["limits"]>;
-  readonly shadows: readonly { readonly name: string; readonly policy: string; readonly options: object }[];
-}
+type Stored = Pick<ModelOptions, "policy" | "options" | "encoder" | "limits" | "shadows">;
 
 /**
  * The body with the stored value of everything that it leaves out: options of the model, fields of `options`, `encoder` and `limits`,

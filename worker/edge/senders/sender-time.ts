@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { remembered } from "../../domain/ids/secret.ts";
-import { LAST_MS, timestamp } from "../../protocol/schema.ts";
 import { got } from "../../protocol/sentence.ts";
+import { LAST_MS, timestamp } from "../../protocol/timestamp.ts";
 
 /** How a sender states times. Without both, times are in milliseconds or have a zone. */
 export interface Clock {

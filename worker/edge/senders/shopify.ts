@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { dividedRefund, type Order, type Refund } from "../../domain/conversion/order.ts";
 import { located, Problem, unauthorised } from "../../protocol/problem.ts";
-import { timestamp } from "../../protocol/schema.ts";
+import { timestamp } from "../../protocol/timestamp.ts";
 import { type Attribute, amount, currency, fieldsOf, id, type Reading, refundSales, revisedAt, type Sale, type Sender } from "./sender.ts";
 import { bytesOf, isSigned } from "./signature.ts";
 

@@ -1,6 +1,7 @@
 import { type DelayDistribution, DelayEstimate, type DelayedConversion, tooFew } from "afterclick";
 import { type Windows, windowOf } from "../../domain/model/goals.ts";
-import type { Bar, Delay, Metrics, TooFewFigure } from "../../protocol/answers.ts";
+import type { TooFewFigure } from "../../protocol/figures.ts";
+import type { Bar, Delay, Metrics } from "../../protocol/metrics-answer.ts";
 import { type GoalCounts, type ModelCounts, meanTime, SETTLED, type StepCounts } from "../../rpc/model-counts.ts";
 
 /** Bars of the histogram of pending impressions by age. */

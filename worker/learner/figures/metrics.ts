@@ -3,7 +3,7 @@ import { ALPHA, ANY_GOAL, EFFECT, liftOf } from "../../domain/figures/lift.ts";
 import { bucketMs } from "../../domain/impression/bucket.ts";
 import { currencyOf } from "../../domain/model/goals.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";
-import type { Bar, Lift } from "../../protocol/answers.ts";
+import type { Bar, Lift } from "../../protocol/metrics-answer.ts";
 import type { Description, Measurement } from "../../rpc/message.ts";
 import type { ModelCounts } from "../../rpc/model-counts.ts";
 import { maturity } from "./maturity.ts";

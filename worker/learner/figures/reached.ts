@@ -1,5 +1,5 @@
 import type { Goals } from "../../domain/model/goals.ts";
-import type { Reached } from "../../protocol/answers.ts";
+import type { Reached } from "../../protocol/model-answer.ts";
 import type { GoalFigures } from "../../rpc/counters.ts";
 
 /** What impressions have brought so far, goal by goal. Refunds are no conversions, and an order that is refunded in full is none either. */

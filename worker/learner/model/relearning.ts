@@ -11,7 +11,7 @@ import { withVocabulary } from "../../domain/model/encoding.ts";
 import { featurizer, type ModelConfig, startModel, withLearnt } from "../../domain/model/model.ts";
 import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
 import { differences } from "../../domain/model/reconfiguration.ts";
-import type { Relearning as Progress } from "../../protocol/answers.ts";
+import type { Relearning as Progress } from "../../protocol/model-answer.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Begun } from "../store/relearning-store.ts";
 import { appendTo, takes } from "./live-model.ts";

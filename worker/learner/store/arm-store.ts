@@ -3,7 +3,7 @@ import type { ArmCounts, ReachedCounts } from "../../domain/figures/lift.ts";
 import { bucketAt } from "../../domain/impression/bucket.ts";
 import { comparedSteps, STEPS, stepAt, widthsOf } from "../../domain/impression/shown-step.ts";
 import type { Windows } from "../../domain/model/goals.ts";
-import type { Assignment } from "../../protocol/answers.ts";
+import type { Assignment } from "../../protocol/figures.ts";
 import { summed } from "../../rpc/model-counts.ts";
 import type { Database } from "./database.ts";
 

@@ -1,0 +1,209 @@
+import * as v from "valibot";
+import { arm, type Body, count, impressionId, modelVersion, number, probability, share, time, tooFewFigure, whole } from "./figures.ts";
+import { counts, currency, encoding, reached } from "./model-answer.ts";
+import { modelOptions } from "./model-options.ts";
+
+// Figures of a model over time.
+
+const bars = v.array(v.strictObject({ fromMs: number, toMs: v.nullable(number), count }));
+/** A number, or that there is too little data for it. */
+const orTooFew = <Schema extends v.GenericSchema>(schema: Schema) => v.union([schema, tooFewFigure]);
+const liftedArm = v.strictObject({
+  lists: count,
+  impressions: count,
+  conversions: v.pipe(count, v.description("Impressions that have reached the goal.")),
+  rate: v.pipe(v.nullable(share), v.description("Conversion rate, corrected for conversions still to come. Null before any has matured.")),
+});
+const goalLift = v.strictObject({
+  goal: v.string(),
+  windowMs: v.pipe(count, v.description("The goal's own window, or the model's.")),
+  withinMs: v.pipe(
+    count,
+    v.description(
+      "Rates count conversions within this time: the window, or a shorter time while few impressions have had the whole window.",
+    ),
+  ),
+  currency: v.pipe(v.nullable(v.string()), v.description("Of its amounts. Conversions are compared, not amounts. Null without a value.")),
+  policy: liftedArm,
+  holdout: liftedArm,
+  difference: v.pipe(
+    v.union([v.strictObject({ value: number, low: number, high: number }), tooFewFigure]),
+    v.description("Policy minus holdout. The 95 % interval holds at all looks together, so you may stop at any."),
+  ),
+  relative: v.pipe(v.nullable(number), v.description("The difference as a share of the holdout's rate. Null without a difference.")),
+  decided: v.pipe(v.boolean(), v.description("Whether the interval excludes 0.")),
+  shares: v.pipe(
+    v.array(
+      v.strictObject({
+        holdout: v.pipe(v.nullable(share), v.description("Null: isolates decided by an older share than the learner's.")),
+        lists: v.strictObject({ policy: count, holdout: count }),
+        compared: v.pipe(v.boolean(), v.description("Whether both arms have two matured lists. If not, the share tells nothing.")),
+      }),
+    ),
+    v.description("The shares that the holdout has had. Rates are compared within each."),
+  ),
+});
+const delay = v.strictObject({
+  impressions: v.pipe(count, v.description("Impressions behind the estimate: all that the log holds.")),
+  conversions: count,
+  rateSoFar: v.pipe(share, v.description("Share of these impressions that has converted.")),
+  followedMs: v.pipe(
+    number,
+    v.description(
+      "The longest delay that the estimate knows of. It is the window once five conversions belong to impressions whose window has closed.",
+    ),
+  ),
+  rate: v.pipe(
+    orTooFew(share),
+    v.description("Share that will have converted when all windows have closed. Needs 5 conversions whose window has closed."),
+  ),
+  rateInterval: v.pipe(v.nullable(v.pipe(v.array(share), v.length(2))), v.description("Its 95 % interval. Null if there is no rate.")),
+  toCome: v.pipe(orTooFew(number), v.description("Expected number of conversions still to come.")),
+  window95Ms: v.pipe(
+    orTooFew(number),
+    v.description("Window that would catch 95 % of the conversions that this one catches. Needs 50 conversions whose window has closed."),
+  ),
+  quantiles: v.pipe(
+    v.array(v.strictObject({ share, delayMs: orTooFew(number) })),
+    v.description("Delay that this share of the conversions does not exceed."),
+  ),
+  windows: v.pipe(
+    v.array(v.strictObject({ windowMs: count, caught: orTooFew(share), low: share, high: share, rate: orTooFew(share) })),
+    v.description(
+      "Shorter windows: the share of the conversions that each would have caught, with a 95 % band, and the share of impressions that converts in it. Needs 15 conversions whose window has closed.",
+    ),
+  ),
+  distribution: v.pipe(
+    v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: orTooFew(share) })),
+    v.description(
+      "Share that comes sooner of the conversions that come within followedMs, with a 95 % band, and the chance that a pending impression of this age still converts.",
+    ),
+  ),
+  silence: v.pipe(
+    v.strictObject({ since: time, expected: number, chance: share, alarm: v.boolean() }),
+    v.description(
+      "Expected conversions since the last arrival, and the chance of none if delivery works. The alarm also allows for the rhythm of arrivals.",
+    ),
+  ),
+});
+export const metrics = v.strictObject({
+  model: v.string(),
+  policy: v.string(),
+  serving: modelOptions.serving.schema,
+  now: time,
+  windowMs: count,
+  counts,
+  reached,
+  currency,
+  encoding,
+  change: v.pipe(
+    v.nullable(v.strictObject({ since: time, probability: share })),
+    v.description(
+      "When the policy says that rates have last changed, and its probability that they have changed at all. Null if they probably have not.",
+    ),
+  ),
+  snapshot: v.nullable(v.strictObject({ version: whole, publishedAt: time, ageMs: count })),
+  lagMs: v.pipe(v.nullable(count), v.description("Time from showing the newest impression to registering it.")),
+  bucketMs: count,
+  buckets: v.array(v.strictObject({ start: time, arm, impressions: count, converted: count, reward: number, closed: v.boolean() })),
+  pendingByAge: bars,
+  delay: v.pipe(
+    v.nullable(delay),
+    v.description(
+      "Estimated delay distribution of the first conversions, of whichever goal with a weight. Null before the first conversion.",
+    ),
+  ),
+  goals: v.pipe(
+    v.nullable(
+      v.array(
+        v.strictObject({
+          goal: v.string(),
+          windowMs: v.pipe(count, v.description("The goal's own window, or the model's.")),
+          currency: v.pipe(v.nullable(v.string()), v.description("Of its amounts. Null if it has no value.")),
+          delay: v.pipe(v.nullable(delay), v.description("Null before its first conversion.")),
+        }),
+      ),
+    ),
+    v.description("The same for each declared goal. Null if the model declares none."),
+  ),
+  delays: bars,
+  lift: v.pipe(
+    v.nullable(
+      v.strictObject({
+        effect: v.pipe(share, v.description("Difference of rates for which the interval is narrowest.")),
+        unassigned: v.pipe(
+          count,
+          v.description("Registered and imported impressions. The model did not assign them, so they are not compared."),
+        ),
+        goals: v.pipe(v.array(goalLift), v.description("Each declared goal by itself. Without goals: `conversion`, which is any.")),
+      }),
+    ),
+    v.description("The policy's conversion rate minus that of the holdout. Null if there never was a holdout."),
+  ),
+  recent: v.array(
+    v.strictObject({
+      impressionId,
+      action: v.string(),
+      shownAt: time,
+      modelVersion,
+      probability,
+      status: v.picklist(["pending", "converted", "retracted", "expired"]),
+    }),
+  ),
+});
+
+const clickModel = v.picklist(["no-bias", "position-based", "item-position"]);
+export const examination = v.strictObject({
+  model: v.string(),
+  configured: v.pipe(v.nullable(v.array(share)), v.description("The model's option. Null if it learns as if every place were examined.")),
+  lists: v.pipe(count, v.description("Random lists of two or more actions, in the log's newest 100,000 rows.")),
+  since: v.pipe(v.nullable(time), v.description("When the oldest of these lists was shown. Null if there are none.")),
+  places: v.pipe(
+    v.array(
+      v.strictObject({
+        impressions: count,
+        converted: count,
+        weight: orTooFew(share),
+        low: share,
+        high: share,
+      }),
+    ),
+    v.description(
+      "Examination of each place of these lists relative to the first, at most 20 places, with 95 % intervals. Needs 20 conversions at the place and the first together; with fewer, low to high is the whole range.",
+    ),
+  ),
+  examination: v.pipe(
+    orTooFew(v.array(share)),
+    v.description(
+      "The weights as the option `examination` takes them, up to the last place that has one. Needs 20 conversions, and the weight of one place.",
+    ),
+  ),
+  clickModels: v.pipe(
+    orTooFew(
+      v.strictObject({
+        best: v.pipe(clickModel, v.description("The simplest model that is at most one standard error behind.")),
+        models: v.array(
+          v.strictObject({
+            name: clickModel,
+            logLikelihood: v.pipe(number, v.description("Mean log-likelihood of an impression, in nats, by cross-validation.")),
+            perplexity: v.pipe(number, v.description("exp of minus the mean log-likelihood: 1 is perfect.")),
+            behind: v.pipe(
+              v.strictObject({ value: number, low: number, high: number }),
+              v.description("How much higher the greatest of these log-likelihoods is, with a 95 % interval."),
+            ),
+          }),
+        ),
+      }),
+    ),
+    v.description("Click models by how well they predict lists that they were not fitted to. Needs 20 conversions."),
+  ),
+});
+
+export type Metrics = Body<typeof metrics>;
+export type Examination = Body<typeof examination>;
+export type Bucket = Metrics["buckets"][number];
+export type Bar = Metrics["delays"][number];
+export type Delay = NonNullable<Metrics["delay"]>;
+export type Lift = NonNullable<Metrics["lift"]>;
+export type GoalLift = Lift["goals"][number];
+export type RecentImpression = Metrics["recent"][number];

@@ -1,0 +1,170 @@
+import * as v from "valibot";
+import {
+  actionId,
+  currency,
+  finite,
+  goal,
+  isObject,
+  list,
+  optional,
+  type Refusal,
+  record,
+  share,
+  strictObject,
+  text,
+  wholeNumber,
+} from "./forms.ts";
+import { MOST_AMOUNT, MOST_BYTES, MOST_OPEN, MOST_PLACES, MOST_SHARDS } from "./most.ts";
+import { got } from "./sentence.ts";
+
+// The options of a model. Requests, answers, types, defaults, the description and the table of docs/api.md follow from this table.
+
+/**
+ * What a change of an option needs. `growth`: only a larger number is taken. `relearning`: the model has to learn its log again, or to
+ * forget. `reset`: it has to forget.
+ */
+export type Change = "nothing" | "growth" | "relearning" | "reset";
+
+interface Option {
+  /** The value in a request. */
+  readonly schema: v.GenericSchema;
+  /** The value in a stored configuration and in answers, if its schema is another one. */
+  readonly stored?: v.GenericSchema;
+  /** The value that is stored if a new model does not name the option, and the value of models that are older than the option. */
+  readonly default?: unknown;
+  readonly change: Change;
+}
+
+const DAY_MS = 86_400_000;
+const YEAR_MS = 366 * DAY_MS;
+const MAX_NESTING = 6;
+
+/** The SDK checks the content. */
+const settings = v.pipe(
+  record(text(64), v.unknown(), 64),
+  v.check((value) => !deeperThan(value, MAX_NESTING), `expected at most ${MAX_NESTING} levels of nesting`),
+);
+
+const duration = (least: number, most: number) => strictObject({ ms: wholeNumber(least, most) });
+const windowFields = duration(1, YEAR_MS);
+const noWindow: Refusal = v.custom<never>(
+  () => false,
+  ({ input }) => `expected { "ms": 604800000 } for a week, got ${got(input)}`,
+);
+const window = v.lazy((input: unknown): typeof windowFields | Refusal =>
+  (isObject(input) && !Array.isArray(input)) || input === undefined ? windowFields : noWindow,
+);
+
+const range = strictObject({ min: finite, max: finite });
+const goals = record(
+  goal,
+  strictObject({
+    weight: v.pipe(finite, v.minValue(-1000), v.maxValue(1000)),
+    window: v.optional(window),
+    after: v.optional(goal),
+    delay: v.optional(window),
+    public: v.optional(v.boolean()),
+    value: v.optional(strictObject({ currency, max: v.optional(v.pipe(finite, v.gtValue(0), v.maxValue(MOST_AMOUNT))) })),
+  }),
+  64,
+);
+const examination = v.pipe(list(v.pipe(finite, v.gtValue(0), v.maxValue(1)), MOST_PLACES), v.minLength(1));
+const shadow = { name: goal, policy: text(64) };
+const limits = {
+  open: wholeNumber(1, MOST_SHARDS * MOST_OPEN),
+  bytes: wholeNumber(1_000_000, MOST_SHARDS * MOST_BYTES),
+  deferred: wholeNumber(0, 1_000_000),
+};
+/** Options of the SDK's encoder, with the version that learnt vectors are of. */
+const encoder = v.strictObject({
+  version: v.literal(3),
+  dimension: wholeNumber(2, 4096),
+  numeric: v.optional(v.record(v.string(), range)),
+  interactions: v.optional(v.union([v.literal("all"), v.array(v.strictTuple([v.string(), v.string()]))])),
+  vocabulary: v.optional(v.array(v.union([v.strictTuple([v.string()]), v.strictTuple([v.string(), v.string()])]))),
+});
+
+export const modelOptions = {
+  window: { schema: window, change: "reset" },
+  policy: { schema: text(64), default: "delay-lin-ts", change: "relearning" },
+  options: { schema: settings, default: {}, change: "relearning" },
+  reward: { schema: range, default: { min: 0, max: 1 }, change: "relearning" },
+  // Null if features are arrays of numbers. `learningDefaults` has the default, which depends on the policy.
+  encoder: { schema: settings, stored: v.nullable(encoder), change: "relearning" },
+  seed: { schema: v.pipe(v.number(), v.safeInteger()), default: 0, change: "relearning" },
+  // Null takes every goal with weight 1.
+  goals: { schema: goals, stored: v.nullable(goals), default: null, change: "relearning" },
+  // Absent: every place is examined.
+  examination: { schema: examination, stored: v.optional(examination), change: "relearning" },
+  shadows: {
+    schema: list(strictObject({ ...shadow, options: v.optional(settings) }), 2),
+    stored: list(strictObject({ ...shadow, options: settings }), 2),
+    default: [],
+    change: "relearning",
+  },
+  // `configureModel` decides for a new model, by its policy.
+  serving: { schema: v.picklist(["edge", "learner"]), default: "edge", change: "nothing" },
+  draws: { schema: wholeNumber(0, 1000), default: 100, change: "nothing" },
+  greedy: { schema: v.boolean(), default: false, change: "nothing" },
+  holdout: { schema: share(0.5), default: 0, change: "nothing" },
+  minimumShare: { schema: share(0.5), default: 0, change: "nothing" },
+  defaultAction: { schema: v.nullable(actionId), default: null, change: "nothing" },
+  shards: { schema: wholeNumber(1, MOST_SHARDS), default: 1, change: "growth" },
+  // `withDefaults` has fewer open impressions for a Gaussian process.
+  limits: {
+    schema: strictObject(optional(limits)),
+    stored: strictObject(limits),
+    default: { open: 2_000_000, bytes: 2_000_000_000, deferred: 10_000 },
+    change: "nothing",
+  },
+  deferral: { schema: duration(1000, DAY_MS), default: { ms: 3_600_000 }, change: "nothing" },
+  retention: { schema: duration(DAY_MS, YEAR_MS), default: { ms: 30 * DAY_MS }, change: "nothing" },
+  publish: { schema: duration(1000, DAY_MS), default: { ms: 120_000 }, change: "nothing" },
+  local: { schema: v.boolean(), default: false, change: "nothing" },
+  pageActions: { schema: v.boolean(), default: false, change: "nothing" },
+  pageKeys: { schema: v.picklist(["own", "shared"]), default: "own", change: "nothing" },
+  pageLimit: { schema: wholeNumber(1, 100), default: 20, change: "nothing" },
+  pageShare: { schema: share(1), default: 1, change: "nothing" },
+  featureNorm: { schema: v.pipe(finite, v.gtValue(0), v.maxValue(1e6)), default: 1, change: "nothing" },
+} as const satisfies Readonly<Record<string, Option>>;
+
+type Table = typeof modelOptions;
+export type OptionName = keyof Table;
+type With<Part extends object> = { [Name in OptionName]: Table[Name] extends Part ? Name : never }[OptionName];
+type StoredSchemas = { [Name in OptionName]: Table[Name] extends { stored: infer Schema } ? Schema : Table[Name]["schema"] };
+
+/** Read-only at every depth. */
+export type Frozen<T> = unknown extends T ? T : { readonly [Key in keyof T]: Frozen<T[Key]> };
+
+type Complete = Frozen<v.InferOutput<v.StrictObjectSchema<StoredSchemas, undefined>>>;
+
+/** The options of a model, with all defaults filled in. A remote call takes no `unknown`, so options of policies have no names. */
+export interface ModelOptions extends Omit<Complete, "options" | "shadows"> {
+  readonly options: object;
+  readonly shadows: readonly (Omit<Complete["shadows"][number], "options"> & { readonly options: object })[];
+}
+
+/** Names of the options that learnt state depends on. */
+export type LearntName = With<{ change: "relearning" | "reset" }>;
+
+function ofEach<Value>(value: (option: Option) => Value): Record<string, Value> {
+  const entries = Object.entries<Option>(modelOptions).map(([name, option]) => [name, value(option)] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+/** Schemas of the options in a request. */
+export const optionSchemas = ofEach(({ schema }) => schema) as { readonly [Name in OptionName]: Table[Name]["schema"] };
+
+/** Schemas of the options in an answer. */
+export const storedSchemas = () => ofEach(({ schema, stored = schema }) => stored) as StoredSchemas;
+
+export const DEFAULTS = ofEach(({ default: value }) => value) as Pick<ModelOptions, With<{ default: unknown }>>;
+
+export const LEARNT = Object.keys(
+  ofEach(({ change }) => (change === "relearning" || change === "reset" ? change : undefined)),
+) as LearntName[];
+
+function deeperThan(value: unknown, levels: number): boolean {
+  if (value === null || typeof value !== "object") return false;
+  return levels === 0 || Object.values(value).some((inner) => deeperThan(inner, levels - 1));
+}
