@@ -65,8 +65,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   "PUT /v1/models/:model": {
     id: "configureModel",
     summary: "Create or reconfigure a model",
-    description:
-      "Learnt state depends on policy, options, window, reward, encoder, seed, goals, examination and shadows: changing one of them needs a reset. The other options may change at any time.",
+    description: "Each option says what a change of it needs. An option that the body leaves out keeps its stored value.",
     key: "secret",
     body: "ModelBody",
     examples: () => ({

@@ -3,6 +3,7 @@ import type * as v from "valibot";
 import * as answers from "../protocol/answers.ts";
 import * as figures from "../protocol/metrics-answer.ts";
 import { model } from "../protocol/model-answer.ts";
+import { modelOptions, type OptionName } from "../protocol/model-options.ts";
 import {
   action,
   actionsBody,
@@ -13,7 +14,6 @@ import {
   features,
   hookBody,
   impressionsBody,
-  type ModelBody,
   modelBody,
   modelPatch,
   pastLine,
@@ -24,7 +24,7 @@ import {
   rollbackBody,
 } from "../protocol/schema.ts";
 import { timestamp as timestampSchema } from "../protocol/timestamp.ts";
-import { modelOptions } from "./model-options.ts";
+import { describedOption, meaningOf } from "./model-options.ts";
 
 /** The named schemas of the description. */
 export const schemas = {
@@ -113,8 +113,14 @@ function referenceOrSchema(schema: v.GenericSchema): JsonSchema {
 /** The description's schemas by name. */
 export function components(): Record<string, JsonSchema> {
   const converted = Object.entries(schemas).map(([name, schema]) => [name, jsonSchemaOf(schema)] as const);
-  const { Timestamp: _, ModelBody, ModelPatch, ...others } = Object.fromEntries(converted) as Record<SchemaName, JsonSchema>;
-  return { Timestamp: timestamp, ModelBody: described(ModelBody), ModelPatch: described(ModelPatch), ...others };
+  const { Timestamp: _, ModelBody, ModelPatch, Model, ...others } = Object.fromEntries(converted) as Record<SchemaName, JsonSchema>;
+  return {
+    Timestamp: timestamp,
+    ModelBody: described(ModelBody, describedOption),
+    ModelPatch: described(ModelPatch, describedOption),
+    Model: described(Model, meaningOf),
+    ...others,
+  };
 }
 
 /** Stated by hand, because the converter stops at the transformation of the pipe. */
@@ -126,10 +132,11 @@ const timestamp: JsonSchema = {
   ],
 };
 
-function described({ properties = {}, ...schema }: JsonSchema): JsonSchema {
-  const entries = Object.entries(properties) as [keyof ModelBody, JsonSchema][];
-  return {
-    ...schema,
-    properties: Object.fromEntries(entries.map(([name, option]) => [name, { description: modelOptions[name], ...option }])),
-  };
+/** The schema with a text for each option of a model. */
+function described({ properties = {}, ...schema }: JsonSchema, text: (name: OptionName) => string): JsonSchema {
+  const entries = Object.entries(properties) as [string, JsonSchema][];
+  const withText = entries.map(([name, value]) => [name, isOption(name) ? { description: text(name), ...value } : value]);
+  return { ...schema, properties: Object.fromEntries(withText) };
 }
+
+const isOption = (name: string): name is OptionName => name in modelOptions;

@@ -17,7 +17,7 @@ import {
 import { MOST_AMOUNT, MOST_BYTES, MOST_OPEN, MOST_PLACES, MOST_SHARDS } from "./most.ts";
 import { got } from "./sentence.ts";
 
-// The options of a model. Requests, answers, types, defaults, the description and the table of docs/api.md follow from this table.
+// The options of a model. Requests, answers, types, defaults, the description and docs/api.md follow from the table below.
 
 /**
  * What a change of an option needs. `growth`: only a larger number is taken. `relearning`: the model has to learn its log again, or to
@@ -163,6 +163,60 @@ export const DEFAULTS = ofEach(({ default: value }) => value) as Pick<ModelOptio
 export const LEARNT = Object.keys(
   ofEach(({ change }) => (change === "relearning" || change === "reset" ? change : undefined)),
 ) as LearntName[];
+
+/** Meanings of the options, in Markdown with the links of `docs/api.md`. The worker leaves these texts out of its bundle. */
+export const MEANINGS: Readonly<Record<OptionName, string>> = {
+  window: '`{ "ms" }`: how long after its impression a conversion counts, at most 366 days.',
+  policy: "Id of a [policy](choosing.md#all-policies).",
+  options: "Options of the policy, at most six levels deep.",
+  reward: "Range of rewards.",
+  encoder:
+    '`{ "dimension", "numeric", "interactions" }`: [turns named features into a vector](#features-by-name). A numeric feature needs its range. The defaults complete an encoder that is given in part: `"interactions": []` turns interactions off. With `options.dimension` and no encoder, features are arrays of numbers.',
+  seed: "Seed of the policy's randomness.",
+  goals:
+    '`{ "click": { "weight": 0, "window": { "ms": 3600000 } }, "purchase": { "weight": 1, "after": "click" } }`: [goals by name](#goals). The model refuses other goals. `weight`: factor on the goal\'s rewards. `window`: how long its conversions count, at most the model\'s window. `after`: the goal that visitors reach before it. `delay`: the delay of all its conversions, if it is known. `value`: its rewards are amounts of money in a currency, which add up; an amount above `max` counts as `max`, by default above ten times what 99 % do not exceed. `public`: whether pages may report it; this may change at any time.',
+  examination:
+    "`[1, 0.7, 0.5]`: [probability that a visitor examines each place](choosing.md#lists) of a list, relative to the first. Later places have the last one. Delay-aware linear policies then count an impression by its place. [Estimate them](#examination-of-places) from the log.",
+  shadows:
+    'Up to two policies `{ "name", "policy", "options" }` that learn and choose beside the served one. The model records their choices and shows none.',
+  serving:
+    '`"edge"`: [any isolate decides](deploy.md#what-the-worker-guarantees) by the newest publication. `"learner"`: the learner decides, one request after the other. Policies that decide in sequence take only the learner.',
+  draws: "Samples from which a Thompson policy computes propensities. 0 computes none.",
+  greedy: "Whether to rank by the mean alone.",
+  holdout:
+    "Share of lists in random order, up to 0.5: a control group for the lift on the dashboard, which compares rates within each share.",
+  minimumShare: "Least probability of each candidate at the first place, up to 0.5.",
+  defaultAction: "Action to serve when no candidate is left, whatever the filter. `null` for none.",
+  shards:
+    "Learners that share the model's events, up to 32. Each learner [takes its part](sizing.md#several-learners). Only for policies whose state is a sum: `delay-lin-ts` and `delay-lin-ucb`.",
+  limits:
+    "Most impressions in open buckets, most bytes stored, and most deferred impressions. From three quarters of one of the first two on, the model [keeps a sample of its impressions](sizing.md#limits-of-a-model). Deferred impressions over the limit get 429, those of pages from half of it on. A Gaussian process has 200,000 open impressions by default.",
+  deferral: "How long a deferred impression waits to be shown, up to a day.",
+  retention: "How long the log keeps rows after their bucket closes, from a day to 366 days.",
+  publish:
+    "How long a learnt event may wait for its publication. A young model [publishes sooner](architecture.md#publication), at most once a second.",
+  local:
+    "Whether pages may take publications with a publishable key, [decide by themselves](browser.md#decide-by-a-workers-publications) and register their impressions. Only for linear policies without holdout and shadows.",
+  pageActions:
+    "Whether a publishable key may name actions outside the catalogue, with their features. Numbers must lie inside the unit ball. Otherwise it names actions of the catalogue by id.",
+  pageKeys:
+    '`"own"`: join keys given with a publishable key meet no conversions of your backend. `"shared"`: a key is the same whoever gives it, so anyone with the publishable key can claim a purchase.',
+  pageLimit: "Most items of one recommendation to a publishable key, up to 100.",
+  pageShare: "Greatest share of impressions with a publishable key among those that the model learns from. 0 leaves them all out.",
+  featureNorm: "Greatest norm of context and features together, of a model without an encoder.",
+};
+
+/** Defaults of a new model that are no constants, or need words. */
+export const DEFAULT_TEXTS: Readonly<Partial<Record<OptionName, string>>> = {
+  window: "none, it is required",
+  options: "those of the policy",
+  encoder: "all interactions; 256 dimensions for `delay-lin-ts` and `delay-lin-ucb`, 64 for other policies and for `local` models",
+  goals: "every goal, with weight 1",
+  examination: "every place is examined",
+  shadows: "none",
+  serving:
+    '`"learner"` for policies that decide in sequence, and for deterministic ones without a `minimumShare` and with one shard; `"edge"` for all others',
+};
 
 function deeperThan(value: unknown, levels: number): boolean {
   if (value === null || typeof value !== "object") return false;
