@@ -161,9 +161,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "cli/verify": ["cli/archive", "worker/domain/*", "type worker/protocol", "type worker/rpc"],
   trials: [
     ...["cli", "scripts/worker-process.ts", "worker/domain/*"],
-    ...["attack", "golden", "mutations", "sizing", "soak"].map((folder) => `trials/${folder}`),
+    ...["attack", "crossing", "golden", "mutations", "sizing", "soak"].map((folder) => `trials/${folder}`),
   ],
   "trials/attack": ["cli", "cli/replay", "trials/soak"],
+  "trials/crossing": ["test/simulation", "test/support/workerd"],
   "trials/golden": ["afterclick", "simulation"],
   "trials/mutations": ["simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
   "trials/soak": [

@@ -6,6 +6,7 @@ import type { Windows } from "../../domain/model/goals.ts";
 import type { Assignment } from "../../protocol/figures.ts";
 import { summed } from "../../rpc/model-counts.ts";
 import type { Database } from "./database.ts";
+import { LastAnswer } from "./last-answer.ts";
 
 /** The live impressions of a list that were assigned by one share. */
 export interface ListState {
@@ -49,11 +50,14 @@ const ADD_REACHED = `INSERT INTO reached VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) O
  */
 export class ArmStore {
   readonly #database: Pick<Database, "query">;
+  /** Length of the steps of a bucket. */
+  readonly #widths: LastAnswer<number, number | undefined>;
   /** Times until which steps were joined. After a start they are looked for again. */
   #joined = { fine: 0, settled: 0 };
 
   constructor(database: Pick<Database, "query" | "onDrop">) {
     this.#database = database;
+    this.#widths = new LastAnswer(database);
     database.onDrop(() => {
       this.#joined = { fine: 0, settled: 0 };
     });
@@ -76,7 +80,8 @@ export class ArmStore {
         reached.set(name, withCame(sums, goal, before, after));
       }
     }
-    for (const row of arms.values()) this.#addArm(row);
+    // A goal that is reached changes no sizes.
+    for (const row of arms.values()) if (row.impressions !== 0 || row.squares !== 0) this.#addArm(row);
     for (const row of reached.values()) this.#addReached(row);
     this.#join(windows);
   }
@@ -94,9 +99,10 @@ export class ArmStore {
     const bucket = bucketAt(shownAt, windows.window.ms);
     let width = widths.get(bucket);
     if (width === undefined) {
-      const [stored] = this.#database.query<{ width: number }>("SELECT width FROM arms WHERE bucket = ? LIMIT 1", bucket);
+      const query = "SELECT width FROM arms WHERE bucket = ? LIMIT 1";
+      const stored = this.#widths.to(bucket, () => this.#database.query<{ width: number }>(query, bucket)[0]?.width);
       const isSettled = bucket < settledBefore(windows);
-      width = stored?.width ?? (isSettled ? 0 : widthsOf(windows).fine);
+      width = stored ?? (isSettled ? 0 : widthsOf(windows).fine);
       widths.set(bucket, width);
     }
     return width === 0 ? SETTLED : { bucket, step: stepAt(shownAt, bucket, width), width };
@@ -116,6 +122,7 @@ export class ArmStore {
 
   /** Moves the rows of buckets before a time whose steps are shorter than a width. */
   #move(before: number, width: number, placeOf: (row: Place) => Place): void {
+    this.#widths.forget();
     const condition = "width > 0 AND bucket < ? AND width < ?";
     const arms = this.#database.query<ArmRow>(`DELETE FROM arms WHERE ${condition} RETURNING *`, before, width);
     const reached = this.#database.query<ReachedRow>(`DELETE FROM reached WHERE ${condition} RETURNING *`, before, width);

@@ -3,6 +3,7 @@ import { Block, type BlockRow, encodeBlock, MOST_ROWS } from "../../domain/impre
 import { bucketAt } from "../../domain/impression/bucket.ts";
 import type { Marks } from "../../domain/impression/impression.ts";
 import type { Database } from "./database.ts";
+import { LastAnswer } from "./last-answer.ts";
 
 /**
  * A block is found by the time in an impression's id. Blocks are indexed by their span, which is at most one of these, in ms, and by their
@@ -53,6 +54,8 @@ export class BlockStore {
   /** Finds the blocks around a time. */
   readonly #around: string;
   readonly #cache = new Map<number, StoredBlock>();
+  /** Numbers of the blocks around a time. */
+  readonly #near: LastAnswer<string, readonly number[]>;
 
   constructor(database: Database, table = "blocks") {
     this.#database = database;
@@ -60,6 +63,7 @@ export class BlockStore {
     this.#around = SPANS_MS.map(
       (ms, span) => `SELECT seq FROM ${table} WHERE span = ${span} AND first BETWEEN ?1 - ${ms} AND ?2 AND last >= ?1`,
     ).join(" UNION ALL ");
+    this.#near = new LastAnswer(database);
     database.onDrop(() => this.#cache.clear());
   }
 
@@ -108,6 +112,7 @@ export class BlockStore {
     marks: readonly Marks[],
     seq: number,
   ): Omit<StoredBlock, "block"> {
+    this.#near.forget();
     const [state, round, slots] = [marks.length > 0 ? "live" : "void", marks[0]?.round ?? null, slotsOf(marks)] as const;
     this.#database.query(
       `INSERT INTO ${this.#table} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -141,7 +146,8 @@ export class BlockStore {
 
   /** The blocks that may have impressions shown between two times. */
   around(from: number, to: number): StoredBlock[] {
-    return this.#database.query<{ seq: number }>(this.#around, from, to).map(({ seq }) => this.#numbered(seq));
+    const read = () => this.#database.query<{ seq: number }>(this.#around, from, to).map(({ seq }) => seq);
+    return this.#near.to(`${from} ${to}`, read).map((seq) => this.#numbered(seq));
   }
 
   /** The blocks that may have impressions shown from one time to before another, one after the other. */
@@ -224,6 +230,7 @@ export class BlockStore {
   /** Deletes the blocks after a row. */
   deleteAfter(seq: number): void {
     this.#database.query(`DELETE FROM ${this.#table} WHERE seq > ?`, seq);
+    this.#near.forget();
     this.#cache.clear();
   }
 
@@ -240,6 +247,7 @@ export class BlockStore {
   /** Deletes the blocks before a bound of buckets. */
   deleteBefore(time: number): void {
     this.#database.query(`DELETE FROM ${this.#table} WHERE span IN (${ALL_SPANS}) AND first < ?`, time);
+    this.#near.forget();
     this.#cache.clear();
   }
 

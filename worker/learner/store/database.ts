@@ -51,6 +51,8 @@ export class Database {
   /** Cache of the table `model`. Every write to that table empties it. */
   #row?: ModelRow;
   #progress?: Progress;
+  /** The last slot that is known to be stored, by goal. */
+  readonly #slots = new Map<string, number>();
   #exists = false;
   readonly #listeners: (() => void)[] = [];
 
@@ -116,6 +118,7 @@ export class Database {
     this.#row = undefined;
     this.#progress = undefined;
     this.#exists = false;
+    this.#slots.clear();
     for (const listener of this.#listeners) listener();
   }
 
@@ -199,6 +202,8 @@ export class Database {
   }
 
   #keepArrival(goal: string, slot: number): void {
+    if (this.#slots.get(goal) === slot) return;
+    this.#slots.set(goal, slot);
     const [known] = this.query("SELECT 1 FROM arrivals WHERE goal = ? AND slot = ?", goal, slot);
     if (known) return;
     this.query("INSERT INTO arrivals VALUES (?, ?)", goal, slot);

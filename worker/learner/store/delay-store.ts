@@ -4,6 +4,7 @@ import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { Windows } from "../../domain/model/goals.ts";
 import type { DelayCounts } from "../../rpc/model-counts.ts";
 import type { Database } from "./database.ts";
+import { LastAnswer } from "./last-answer.ts";
 
 /** First conversions of an impression that are counted, or not any more. */
 export interface DelayChange {
@@ -28,11 +29,14 @@ const READ_AT_ONCE = 1000;
  */
 export class DelayStore {
   readonly #database: Pick<Database, "query">;
+  /** The stored interval with a cohort, by goal and cohort. */
+  readonly #intervals: LastAnswer<string, Interval | undefined>;
   /** The newest cohort when cohorts were last joined, by goal. */
   readonly #joined = new Map<string, number>();
 
-  constructor(database: Pick<Database, "query">) {
+  constructor(database: Pick<Database, "query" | "onDrop">) {
     this.#database = database;
+    this.#intervals = new LastAnswer(database);
   }
 
   /** Notes that impressions have other first conversions than before. */
@@ -72,14 +76,18 @@ export class DelayStore {
     const add = `INSERT INTO delays VALUES (?, ?, ?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET count = count + excluded.count, delay = delay + excluded.delay`;
     this.#database.query(add, goal, cohort, bin, length, count, delay);
-    if (count <= 0) this.#database.query("DELETE FROM delays WHERE goal = ? AND cohort = ? AND bin = ? AND count = 0", goal, cohort, bin);
+    if (count > 0) return;
+    this.#intervals.forget();
+    this.#database.query("DELETE FROM delays WHERE goal = ? AND cohort = ? AND bin = ? AND count = 0", goal, cohort, bin);
   }
 
   /** The stored interval with a cohort. No two overlap. */
   #covering(goal: string, cohort: number): Interval | undefined {
     const query = "SELECT cohort, length FROM delays WHERE goal = ? AND cohort <= ? ORDER BY cohort DESC LIMIT 1";
-    const [last] = this.#database.query<CellRow>(query, goal, cohort);
-    return last && cohort < last.cohort + last.length ? last : undefined;
+    return this.#intervals.to(`${cohort} ${goal}`, () => {
+      const [last] = this.#database.query<CellRow>(query, goal, cohort);
+      return last && cohort < last.cohort + last.length ? last : undefined;
+    });
   }
 
   /** Joins cohorts that have grown old. */
@@ -87,6 +95,7 @@ export class DelayStore {
     const joined = this.#joined.get(goal);
     if (joined !== undefined && Math.abs(newest - joined) < JOINED) return;
     this.#joined.set(goal, newest);
+    this.#intervals.forget();
     const intervals = this.#database.query<CellRow>("SELECT DISTINCT cohort, length FROM delays WHERE goal = ? ORDER BY cohort", goal);
     for (const { cohort, length } of intervals) {
       const grown = grownAt(newest, { cohort, length });
@@ -122,6 +131,7 @@ export class DelayStore {
   recount(windows: Windows): void {
     for (const table of ["delays", "delay_times"]) this.#database.query(`DELETE FROM ${table}`);
     this.#joined.clear();
+    this.#intervals.forget();
     this.#add(this.#counted(), windows, (_, cohort, newest) => grownAt(newest, { cohort, length: 1 }));
   }
 

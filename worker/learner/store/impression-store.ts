@@ -39,6 +39,7 @@ const AMOUNTS = ["orders", "refunds", "paid", "refunded"] as const;
 const [RETRACTED, CONVERTED, WAITS] = [0, 1, 2];
 
 type OutcomeRow = { readonly reward: number | null; readonly converted: number };
+type DetailsRow = { readonly delays: string | null; readonly amounts: string | null };
 type Details = Pick<Outcome, "delays" | "amounts">;
 
 /** Stores that count impressions. */
@@ -63,6 +64,8 @@ export class ImpressionStore {
   readonly #delays: DelayStore;
   readonly #links: LinkStore;
   readonly #lists: ListCounts;
+  /** What was read of an impression's outcome together with the impression. */
+  readonly #details = new WeakMap<StoredImpression, Details>();
 
   constructor(database: Database, { tallies, delays, links, arms, holdouts }: CountingStores) {
     this.#database = database;
@@ -82,8 +85,11 @@ export class ImpressionStore {
   }
 
   #stored(found: Found): StoredImpression {
-    const [outcome] = this.#database.query<OutcomeRow>("SELECT reward, converted FROM outcomes WHERE id = ?", found.row.id);
-    return liveForm(found, outcome);
+    const query = "SELECT reward, converted, delays, amounts FROM outcomes WHERE id = ?";
+    const [outcome] = this.#database.query<OutcomeRow & DetailsRow>(query, found.row.id);
+    const impression = liveForm(found, outcome);
+    this.#details.set(impression, detailsOf(outcome));
+    return impression;
   }
 
   /** The impression with this id, or registered under this name. */
@@ -229,7 +235,7 @@ export class ImpressionStore {
 
   /** Stores what a live impression has brought. A rollback restores the counters itself. */
   setReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
-    this.#setReward(impression, this.#detailsOf(impression.id), after, windows);
+    this.#setReward(impression, this.#detailsOf(impression), after, windows);
   }
 
   #setReward(impression: StoredImpression, before: Details, after: Outcome | null, windows: Windows): void {
@@ -250,15 +256,14 @@ export class ImpressionStore {
     this.#database.query(insert, id, ...outcomeColumns(after));
   }
 
-  #detailsOf(id: string): Details {
+  #detailsOf(impression: StoredImpression): Details {
     const query = "SELECT delays, amounts FROM outcomes WHERE id = ?";
-    const [row] = this.#database.query<{ delays: string | null; amounts: string | null }>(query, id);
-    return { delays: JSON.parse(row?.delays ?? "null"), amounts: JSON.parse(row?.amounts ?? "null") };
+    return this.#details.get(impression) ?? detailsOf(this.#database.query<DetailsRow>(query, impression.id)[0]);
   }
 
   /** Stores what a live impression has brought, and counts the change. */
   changeReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
-    const before = this.#detailsOf(impression.id);
+    const before = this.#detailsOf(impression);
     this.#countChange(impression, before, after);
     this.#setReward(impression, before, after, windows);
   }
@@ -269,7 +274,7 @@ export class ImpressionStore {
     windows: Windows,
   ): void {
     for (const { impression, after } of corrections) {
-      const before = this.#detailsOf(impression.id);
+      const before = this.#detailsOf(impression);
       this.#countChange(impression, before, after);
       this.#store(impression, before, after, windows);
     }
@@ -323,7 +328,7 @@ export class ImpressionStore {
     for (const impression of gone) {
       const { id, arm } = impression;
       this.#tallies.remove(id, arm, windows, broughtOf(impression));
-      this.#delays.change([{ id, before: this.#detailsOf(id).delays, after: null }], windows);
+      this.#delays.change([{ id, before: this.#detailsOf(impression).delays, after: null }], windows);
       this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
     }
   }
@@ -479,6 +484,10 @@ export class ImpressionStore {
     this.blocks.add([row], [], window.ms, this.#database.next());
     this.#database.query("INSERT OR IGNORE INTO names VALUES (?, ?)", nameOf(id), id);
   }
+}
+
+function detailsOf(row: DetailsRow | undefined): Details {
+  return { delays: JSON.parse(row?.delays ?? "null"), amounts: JSON.parse(row?.amounts ?? "null") };
 }
 
 function blockRow({ keys: _, ...row }: ImpressionRow): BlockRow {

@@ -57,7 +57,7 @@ export class LearnerStore {
     this.impressions = new ImpressionStore(this.database, this);
     this.conversions = new ConversionStore(this.database, this.impressions);
     this.log = new LogStore(this.database, this.impressions, this.conversions);
-    this.snapshots = new SnapshotStore(storage.sql);
+    this.snapshots = new SnapshotStore(this.database);
     this.archive = new ArchiveStore(this.database, this.impressions, this.conversions);
     this.relearning = new RelearningStore(this.database);
     this.database.onDrop(() => {

@@ -25,7 +25,7 @@ export class RelearningStore {
   constructor(database: Database) {
     this.#database = database;
     this.blocks = new BlockStore(database, "relearnt_blocks");
-    this.snapshots = new SnapshotStore(database.sql, "relearnt_snapshots");
+    this.snapshots = new SnapshotStore(database, "relearnt_snapshots");
   }
 
   get begun(): Begun | undefined {

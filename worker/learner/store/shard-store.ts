@@ -42,7 +42,7 @@ export class ShardStore {
 
   constructor(database: Database) {
     this.#database = database;
-    this.merged = new SnapshotStore(database.sql, "merged_snapshots");
+    this.merged = new SnapshotStore(database, "merged_snapshots");
   }
 
   find(shard: number): Shard | undefined {

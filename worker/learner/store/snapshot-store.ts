@@ -1,4 +1,6 @@
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
+import type { Database } from "./database.ts";
+import { LastAnswer } from "./last-answer.ts";
 
 /** A Durable Object's row holds 2 MB at most. */
 const CHUNK_BYTES = 1_500_000;
@@ -8,10 +10,12 @@ const MOST_KEPT = 8;
 export class SnapshotStore {
   readonly #sql: SqlStorage;
   readonly #table: string;
+  readonly #newestKept: LastAnswer<number, number>;
 
-  constructor(sql: SqlStorage, table = "snapshots") {
-    this.#sql = sql;
+  constructor(database: Pick<Database, "sql" | "onDrop">, table = "snapshots") {
+    this.#sql = database.sql;
     this.#table = table;
+    this.#newestKept = new LastAnswer(database);
   }
 
   /** Versions of the kept snapshots, newest first. */
@@ -28,7 +32,7 @@ export class SnapshotStore {
   /** Version of the newest kept snapshot after a version, or else that version. */
   newestKeptAfter(version: number): number {
     const query = `SELECT coalesce(max(seq), ?1) AS seq FROM ${this.#table} WHERE seq > ?1 AND kept = 1`;
-    return this.#sql.exec<{ seq: number }>(query, version).one().seq;
+    return this.#newestKept.to(version, () => this.#sql.exec<{ seq: number }>(query, version).one().seq);
   }
 
   newest(): StoredSnapshot | undefined {
@@ -45,6 +49,7 @@ export class SnapshotStore {
 
   /** Writes a snapshot and deletes those that are no longer needed. */
   write({ seq, parts }: StoredSnapshot, kept: boolean): void {
+    this.#newestKept.forget();
     writeParts(this.#sql, this.#table, { seq, parts }, kept);
     const oldest = this.versions()[MOST_KEPT - 1] ?? 0;
     this.#sql.exec(`DELETE FROM ${this.#table} WHERE seq < ? OR (kept = 0 AND seq < ?)`, oldest, seq);
@@ -52,10 +57,12 @@ export class SnapshotStore {
 
   /** Deletes all but the newest. */
   deleteOlder(): void {
+    this.#newestKept.forget();
     this.#sql.exec(`DELETE FROM ${this.#table} WHERE seq < (SELECT max(seq) FROM ${this.#table})`);
   }
 
   deleteAfter(version: number): void {
+    this.#newestKept.forget();
     this.#sql.exec(`DELETE FROM ${this.#table} WHERE seq > ?`, version);
   }
 }

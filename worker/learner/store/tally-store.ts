@@ -4,6 +4,7 @@ import { STEPS, stepAt, widthsOf } from "../../domain/impression/shown-step.ts";
 import type { Windows } from "../../domain/model/goals.ts";
 import type { BucketSums, StepCounts } from "../../rpc/model-counts.ts";
 import type { Database } from "./database.ts";
+import { LastAnswer } from "./last-answer.ts";
 
 /** Cohorts are counted as finely as the shortest window asks for, until so many of these windows have passed. */
 const FINE_WINDOWS = 3;
@@ -45,11 +46,14 @@ export class TallyStore {
   readonly #database: Database;
   /** Times until which tallies were made coarser. After a start they are looked for again. */
   #coarsened = { fine: 0, coarse: 0 };
+  /** Length of the steps of a bucket. */
+  readonly #widths: LastAnswer<number, number | undefined>;
   /** Cache of `countSince` for one time. */
   #count?: { readonly time: number; count: number };
 
   constructor(database: Database) {
     this.#database = database;
+    this.#widths = new LastAnswer(database);
     database.onDrop(() => {
       this.#coarsened = { fine: 0, coarse: 0 };
       this.#count = undefined;
@@ -107,6 +111,7 @@ export class TallyStore {
     this.change(id, arm, windows, brought, null);
     this.#update(id, arm, windows, { impressions: -1 });
     this.#count = undefined;
+    this.#widths.forget();
     this.#database.query("DELETE FROM tallies WHERE bucket = ? AND impressions = 0", bucketAt(shownAtOf(id), windows.window.ms));
   }
 
@@ -120,7 +125,8 @@ export class TallyStore {
 
   /** Length of the steps of a bucket, in ms; undefined if the bucket has no tally. */
   #widthOf(bucket: number): number | undefined {
-    return this.#database.query<{ width: number }>("SELECT width FROM tallies WHERE bucket = ? LIMIT 1", bucket)[0]?.width;
+    const query = "SELECT width FROM tallies WHERE bucket = ? LIMIT 1";
+    return this.#widths.to(bucket, () => this.#database.query<{ width: number }>(query, bucket)[0]?.width);
   }
 
   /** Joins the tallies of steps that are older than the estimates of delays need. */
@@ -136,6 +142,7 @@ export class TallyStore {
   }
 
   #join(from: number, before: number, width: number): void {
+    this.#widths.forget();
     const finer = "SELECT * FROM tallies WHERE bucket >= ? AND bucket < ? AND width < ?";
     const rows = this.#database.query<Tally>(finer, from, before, width);
     for (const [bucket, tallies] of Map.groupBy(rows, (tally) => tally.bucket)) {

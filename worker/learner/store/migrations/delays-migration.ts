@@ -42,5 +42,5 @@ export function countDelays(sql: SqlStorage): void {
       last = id;
     }
   }
-  new DelayStore({ query: (text, ...bindings) => sql.exec(text, ...bindings).toArray() as never[] }).recount(windows);
+  new DelayStore({ query: (text, ...bindings) => sql.exec(text, ...bindings).toArray() as never[], onDrop: () => {} }).recount(windows);
 }
