@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Delays } from "../../../worker/domain/conversion/reward.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";
-import type { DelayChange } from "../../../worker/learner/store/delay-store.ts";
+import type { DelayChange } from "../../../worker/learner/store/counts/delay-store.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { added, type ModelCounts } from "../../../worker/rpc/model-counts.ts";
 import { stream } from "../../support/scenario.ts";

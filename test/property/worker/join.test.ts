@@ -123,7 +123,7 @@ it("conversions with keys end up where their key leads, in whatever order they a
         const expected = model.rows.filter((row) => row.place === place);
         expect(rows).toEqual(expected.map(({ sent: { event, goal, reward }, status }) => ({ event, goal, reward, status })));
       });
-      expect(store.counters().orphan).toBe(model.rows.filter((row) => row.place === undefined).length);
+      expect(store.counters.all().orphan).toBe(model.rows.filter((row) => row.place === undefined).length);
       disk.close();
     }),
     { numRuns: 120 },

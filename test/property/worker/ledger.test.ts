@@ -124,7 +124,7 @@ class World {
 
   async compare(): Promise<void> {
     const { store, model } = this;
-    expect(store.counters()).toMatchObject(model.counts());
+    expect(store.counters.all()).toMatchObject(model.counts());
     for (const id of ids) {
       const stored = store.impressions.find(id);
       expect({ state: stored?.state, reward: stored?.reward ?? null }).toEqual({ state: model.state(id), reward: model.reward(id) });

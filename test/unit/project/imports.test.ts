@@ -70,24 +70,36 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/openapi": ["worker/protocol"],
   "worker/rpc": ["worker/environment.ts", "type worker/domain/*", "worker/protocol"],
   "worker/kv": ["worker/domain/*"],
-  "worker/learner/store": [
-    ...["publication/featurizer.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/store/migrations"],
+  "worker/learner/store": [...["publication/featurizer.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/store/*"]],
+  "worker/learner/store/impressions": ["worker/domain/*", "type worker/rpc", "worker/learner/store", "worker/learner/store/counts"],
+  "worker/learner/store/counts": [
+    ...["worker/domain/*", "type worker/protocol", "worker/rpc", "worker/learner/store", "type worker/learner/store/impressions"],
   ],
-  "worker/learner/store/migrations": ["publication/featurizer.ts", "worker/domain/*", "worker/protocol", "worker/learner/store"],
+  "worker/learner/store/migrations": [
+    ...["publication/featurizer.ts", "worker/domain/*", "worker/protocol", "worker/learner/store", "worker/learner/store/*"],
+  ],
   "worker/learner/model": [
     ...["afterclick", "publication", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc"],
-    ...["worker/learner/store", "type worker/learner/shards", "type worker/learner/upkeep"],
+    ...["worker/learner/store", "worker/learner/store/*", "type worker/learner/shards", "type worker/learner/upkeep"],
   ],
   "worker/learner/shards": [
     ...["type worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/turns.ts"],
-    ...["type worker/learner/store", "worker/learner/model", "type worker/learner/upkeep"],
+    ...["type worker/learner/store", "type worker/learner/store/*", "worker/learner/model", "type worker/learner/upkeep"],
   ],
   "worker/learner/upkeep": [
     ...["publication", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv", "worker/learner/turns.ts"],
     ...["worker/learner/store", "worker/learner/model", "type worker/learner/shards"],
   ],
   "worker/learner/figures": [
-    ...["afterclick", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/store", "worker/learner/model"],
+    ...[
+      "afterclick",
+      "worker/domain/*",
+      "worker/protocol",
+      "worker/rpc",
+      "worker/learner/store",
+      "worker/learner/store/*",
+      "worker/learner/model",
+    ],
   ],
   "worker/learner/calls": [
     ...["afterclick", "publication", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv"],

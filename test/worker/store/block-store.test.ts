@@ -4,7 +4,7 @@ import { shownAtOf, uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { type BlockRow, MOST_ROWS } from "../../../worker/domain/impression/block.ts";
 import { bucketAt, bucketMs } from "../../../worker/domain/impression/bucket.ts";
 import type { Marks } from "../../../worker/domain/impression/impression.ts";
-import { type BlockStore, type Found, foundIn, type StoredBlock } from "../../../worker/learner/store/block-store.ts";
+import { type BlockStore, type Found, foundIn, type StoredBlock } from "../../../worker/learner/store/impressions/block-store.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { stream } from "../../support/scenario.ts";
 import { createModel, HOUR_MS, learnerOf } from "../support/client.ts";

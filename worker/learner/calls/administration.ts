@@ -135,7 +135,7 @@ export class Administration implements Implemented<AdministrationRpc> {
       const encoding = withVocabulary(config, actions);
       store.transact(() => {
         if (encoding !== config) store.reconfigure(encoding);
-        store.replaceActions(actions);
+        store.catalogues.replace(actions);
       });
       await upkeep.now(() => (encoding === config ? publishing.publishCatalogue() : publishing.publish()));
     }

@@ -53,19 +53,19 @@ export class Registrar {
     await this.#parts.upkeep.attempt(() => this.#parts.keyHome.deliver());
     const isShard = this.#parts.store.shard > 0;
     const newest = isShard ? null : this.#parts.store.offered;
-    return { generation, newest, catalogue: isShard ? null : this.#parts.store.catalogueVersion(), sampling: admission.sampling() };
+    return { generation, newest, catalogue: isShard ? null : this.#parts.store.catalogues.version(), sampling: admission.sampling() };
   }
 
   /** Impressions decided before the log was learnt again have features of another encoder. They are made anew. */
   #earlier(): Earlier {
     const { config, featurize } = this.#parts.current.get();
-    const { catalogue, relearntAt } = this.#parts.store;
-    return { until: config.encoder ? relearntAt : 0, features: (row) => remade(row, featurize(), catalogue) };
+    const { catalogue, relearning } = this.#parts.store;
+    return { until: config.encoder ? relearning.lastAt : 0, features: (row) => remade(row, featurize(), catalogue) };
   }
 
   /** @throws {Problem} 503 in a shard that would refuse all impressions, because its coordinator has not granted it a part of the limits yet. */
   #checkGranted(): void {
-    if (!this.#parts.store.isGranted)
+    if (!this.#parts.store.allowances.isGranted)
       throw new Problem(503, "the shard has no part of the model's limits yet; send the same again in a moment");
   }
 

@@ -12,7 +12,7 @@ import {
   type Totals,
 } from "../../rpc/model-counts.ts";
 import type { Relearning } from "../model/relearning.ts";
-import { isRetracted } from "../store/impression-store.ts";
+import { isRetracted } from "../store/impressions/outcome.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 
 /** Collects what a description counts. */
@@ -27,11 +27,11 @@ export function totalsOf(store: LearnerStore, { window }: Windows, relearning: R
     open.converted += counts.converted;
   }
   return {
-    counters: store.counters(),
-    figures: store.goalFigures(),
+    counters: store.counters.all(),
+    figures: store.counters.goalFigures(store.config.goals),
     open,
     bytes: store.bytes,
-    lagMs: store.lagMs,
+    lagMs: store.database.progress.lag,
     relearning: relearning.progress(now),
   };
 }
@@ -50,7 +50,7 @@ export function countsOf(store: LearnerStore, config: Windows, relearning: Relea
     earlier: tallies.countBetween(held, from),
     first: goalCounts(store),
     goals: Object.fromEntries(goals),
-    bars: Object.fromEntries(store.bars()),
+    bars: Object.fromEntries(store.counters.bars()),
     buckets: tallies.buckets(MOST_BUCKETS),
     ...store.arms.counts(config, now),
     recent: recent(store, windowMs, now),

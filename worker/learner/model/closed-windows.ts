@@ -1,6 +1,6 @@
 import type { Features } from "../../protocol/schema.ts";
 import type { ClosedCount } from "../../rpc/message.ts";
-import type { ImpressionStore } from "../store/impression-store.ts";
+import type { ImpressionStore } from "../store/impressions/impression-store.ts";
 
 const NONE: ClosedCount = { impressions: 0, converted: 0 };
 

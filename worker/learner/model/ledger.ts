@@ -9,7 +9,7 @@ import { bucketEnd } from "../../domain/impression/bucket.ts";
 import { appendedOf } from "../../domain/impression/impression.ts";
 import { windowOf } from "../../domain/model/goals.ts";
 import type { Joining } from "../store/conversion-store.ts";
-import { outcomeOf } from "../store/impression-store.ts";
+import { outcomeOf } from "../store/impressions/outcome.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 
 export interface Entry {
@@ -55,7 +55,7 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   const change = new Fold(shownAt, rules.goals, counts).add(event);
   const answer = repeats ? "duplicate" : status;
   if (!change) return { status: answer };
-  store.impressions.changeReward(impression, outcomeOf(change.after), rules);
+  store.impressions.outcomes.change(impression, outcomeOf(change.after), rules);
   return { status: answer, change: { impression: appendedOf(impression), ...change } };
 }
 

@@ -1,19 +1,10 @@
-import type { Policy } from "afterclick";
 import type { ConversionStatus } from "../../domain/conversion/conversion.ts";
 import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
 import { isOtherCurrency, refusal } from "../../domain/conversion/refusal.ts";
-import { observeAll, type RewardChange, roundedReward } from "../../domain/conversion/reward.ts";
+import { roundedReward } from "../../domain/conversion/reward.ts";
 import { counted, type KeyHashes } from "../../domain/ids/join-key.ts";
-import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { Block } from "../../domain/impression/block.ts";
-import {
-  type AppendedImpression,
-  type ImpressionRow,
-  type ImpressionState,
-  type Marks,
-  placeOf,
-  type StoredImpression,
-} from "../../domain/impression/impression.ts";
+import type { ImpressionRow, ImpressionState, StoredImpression } from "../../domain/impression/impression.ts";
 import { isKept } from "../../domain/impression/sampling.ts";
 import { isGaussianProcess } from "../../domain/model/capacity.ts";
 import { windowOf } from "../../domain/model/goals.ts";
@@ -23,6 +14,7 @@ import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { Intake } from "../../rpc/message.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
+import { append, appendNext, appendTo, takes } from "./learning.ts";
 import { type Entry, enter, enterUncounted, isOfNamesake, joinOrphans, type Logged, ofErased } from "./ledger.ts";
 
 /** Most rows that a cold start replays after the newest snapshot. */
@@ -153,7 +145,7 @@ export class LiveModel {
   leaveOut(count = 0, byPage = false): void {
     if (count === 0) return;
     this.#store.database.count("unsampled", count);
-    if (!byPage || this.#config.pageKeys === "shared") this.#store.noteSampled(Date.now());
+    if (!byPage || this.#config.pageKeys === "shared") this.#store.samples.note(Date.now());
   }
 
   /** Takes rows of a past log in their order, into open and closed buckets alike. */
@@ -239,7 +231,9 @@ export class LiveModel {
       this.#store.database.count("ofPages");
       return { status: "orphan", detail: OF_PAGES };
     }
-    return this.#store.sampledSince(at - windowOf(this.#config, goal)) ? { status: "unsampled", detail: UNSAMPLED } : { status: "orphan" };
+    return this.#store.samples.anySince(at - windowOf(this.#config, goal))
+      ? { status: "unsampled", detail: UNSAMPLED }
+      : { status: "orphan" };
   }
 
   #delivered(event: ConversionEvent | KeyedEvent): Entry {
@@ -390,50 +384,6 @@ function batchesOf(rows: readonly PastRow[]): (PastImpressionRow[] | PastConvers
     else batches.push([row]);
   }
   return batches;
-}
-
-/** Appends an impression to the policies, in the next round. */
-export function appendTo(policies: Policies, impression: Pick<ImpressionRow, "id" | "features" | "decision">): Marks {
-  const { id, features } = impression;
-  return appendNext(policies, { features, place: placeOf(impression), now: shownAtOf(id) });
-}
-
-/** Appends an impression of the next round. */
-function appendNext(policies: Policies, shown: { readonly features: Float64Array; readonly place: number; readonly now: number }): Marks {
-  return append(policies, { ...shown, round: policies[0].policy.impressions + 1 });
-}
-
-function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & { readonly place: number }): Marks {
-  const { features, place, round, now } = shown;
-  const slots = policies.map((recommender) => {
-    const { policy } = recommender;
-    return policy.append({ ...fitting(policy, features), round, now, weight: recommender.weightAt(place) }).slot;
-  });
-  return { slots, round };
-}
-
-/** Observes a change. Returns false if a policy refuses it: others may have learnt it by then. */
-export function takes(policies: Policies, change: RewardChange): boolean {
-  try {
-    observe(policies, change);
-    return true;
-  } catch (error) {
-    console.error(JSON.stringify({ skipped: error instanceof Error ? error.message : String(error) }));
-    return false;
-  }
-}
-
-export function observe(policies: Policies, { impression: { slots, ...shown }, ...change }: RewardChange): void {
-  observeAll(
-    policies,
-    slots.map((slot) => ({ ...shown, slot })),
-    change,
-  );
-}
-
-/** A policy of dimension 0 takes no features. */
-function fitting(policy: Policy, features: Float64Array): { readonly features?: Float64Array } {
-  return policy.dimension > 0 ? { features } : {};
 }
 
 function sizeOf(parts: readonly Uint8Array[]): number {

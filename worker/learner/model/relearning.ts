@@ -14,7 +14,7 @@ import { differences } from "../../domain/model/reconfiguration.ts";
 import type { Relearning as Progress } from "../../protocol/model-answer.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Begun } from "../store/relearning-store.ts";
-import { appendTo, takes } from "./live-model.ts";
+import { appendTo, takes } from "./learning.ts";
 
 /** After so many rows of the log the policies are saved. After an interruption at most as many are learnt again. */
 export const SAVING = { rows: 20_000 };
@@ -154,7 +154,7 @@ export class Relearning {
     const policies = parts ? await restorePolicies(parts) : await startModel(config);
     if (times === relearning.times) this.#store.transact(() => relearning.rewind());
     const featurize = differences(this.#store.config.encoder, config.encoder).length === 0 ? null : featurizer(config);
-    const catalogue = new Catalogue(this.#store.actionsAt(seq));
+    const catalogue = new Catalogue(this.#store.catalogues.actionsAt(seq));
     this.#since = { seq, at: Date.now() };
     this.#learning = { times, config, policies, featurize, catalogue, seq, saved: seq };
     return this.#learning;
@@ -220,7 +220,7 @@ export class Relearning {
     relearning.takeOver();
     for (const { id, outcome } of differing) {
       const impression = impressions.find(id);
-      if (impression?.state === "live") impressions.changeReward(impression, outcome, config);
+      if (impression?.state === "live") impressions.outcomes.change(impression, outcome, config);
     }
     impressions.replaceDeferred((impression) => rowOf(impression, { ...learning, catalogue }));
     for (const { policy } of policies) policy.refactor();

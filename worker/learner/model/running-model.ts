@@ -86,8 +86,8 @@ export class RunningModel {
 
   /** Begins to learn the log again. The alarm does it page by page, and tells the other shards. */
   async relearn(config: ModelConfig): Promise<void> {
-    const { relearning, relearnt, catalogue } = this.#store;
-    const startedAt = Math.max(Date.now(), (relearning.begun ?? relearnt ?? { startedAt: 0 }).startedAt + 1);
+    const { relearning, catalogue } = this.#store;
+    const startedAt = Math.max(Date.now(), (relearning.begun ?? relearning.last ?? { startedAt: 0 }).startedAt + 1);
     this.#relearning.begin(withVocabulary(config, catalogue.actions), startedAt);
     await this.#upkeep.hurry();
   }

@@ -155,20 +155,20 @@ export class Coordinator {
 
   /** The shards' parts of the limits, by their numbers. This shard takes its own at once, so that the others may get what it gives up. */
   #allot(config: ModelConfig): Allowance[] {
-    this.#store.transact(() => this.#store.allow(this.#allowances(config)[0]));
+    this.#store.transact(() => this.#store.allowances.grant(this.#allowances(config)[0]));
     return this.#allowances(config);
   }
 
   #allowances(config: ModelConfig): Allowance[] {
-    const { used, granted, shards } = this.#store;
+    const { used, allowances, shards } = this.#store;
     const parts = others(config).map((shard) => shards.find(shard) ?? { used: NOTHING, committed: NOTHING });
-    return allotted(config.limits, [{ used, committed: committedTo(granted, used) }, ...parts]);
+    return allotted(config.limits, [{ used, committed: committedTo(allowances.granted, used) }, ...parts]);
   }
 
   /** Returns whether the shard has learnt its log again, but for a page at most. */
   async #order(shard: number, config: ModelConfig, allowance: Allowance, keep: boolean): Promise<boolean> {
-    const { generation, term, catalogue, retainedSince: horizon, homes, relearnt, configuredAt } = this.#store;
-    const { begun } = this.#store.relearning;
+    const { generation, term, catalogue, retainedSince: horizon, homes, configuredAt } = this.#store;
+    const { begun, last: relearnt } = this.#store.relearning;
     const known = this.#store.shards.find(shard);
     const actions = known?.catalogue === catalogue.version ? null : catalogue.actions;
     const order: Order = {

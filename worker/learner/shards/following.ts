@@ -37,7 +37,7 @@ export async function follow({ store, relearning, current }: Shard, name: string
   if (catalogue.actions && store.coordinated !== catalogue.version) store.coordinate(catalogue.actions, catalogue.version);
   const begun = order.relearning;
   if (begun) beginAs(begun, { store, relearning });
-  store.transact(() => store.allow(order.allowance));
+  store.transact(() => store.allowances.grant(order.allowance));
 }
 
 type ModelOf = { readonly config: ModelConfig; readonly startedAt: number; readonly at: number };

@@ -7,8 +7,8 @@ import type { Environment } from "../../environment.ts";
 import { learner, Unreachable } from "../../rpc/learner-client.ts";
 import type { Intake, Note } from "../../rpc/message.ts";
 import type { CurrentModel } from "../model/current-model.ts";
+import type { Link } from "../store/impressions/link-store.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
-import type { Link } from "../store/link-store.ts";
 import { Turns } from "../turns.ts";
 import type { Task } from "../upkeep/upkeep.ts";
 

@@ -4,7 +4,7 @@ import { bucketAt, bucketEnd } from "../../domain/impression/bucket.ts";
 import type { ArchivedFile } from "../../rpc/message.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
-import type { ImpressionStore } from "./impression-store.ts";
+import type { ImpressionStore } from "./impressions/impression-store.ts";
 import { inOrder } from "./in-order.ts";
 import { marksBetween } from "./log-store.ts";
 

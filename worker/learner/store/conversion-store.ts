@@ -7,9 +7,9 @@ import type { KeyHashes } from "../../domain/ids/join-key.ts";
 import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
 import type { StoredImpression } from "../../domain/impression/impression.ts";
 import type { Goals, Windows } from "../../domain/model/goals.ts";
+import { listOf } from "./counts/list-counts.ts";
 import type { Database } from "./database.ts";
-import type { ImpressionStore } from "./impression-store.ts";
-import { listOf } from "./list-counts.ts";
+import type { ImpressionStore } from "./impressions/impression-store.ts";
 
 const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action, restates";
 /** Whether a waiting event joins an impression with its key, of action ?2 and shown at ?3. ?6: goals, and ?4: the window of the others. */

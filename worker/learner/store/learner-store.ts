@@ -1,4 +1,4 @@
-import { Catalogue, type CatalogueChange, changeBetween, changedBy, MOST_CHARACTERS, partsOf } from "../../domain/catalogue/catalogue.ts";
+import type { Catalogue } from "../../domain/catalogue/catalogue.ts";
 import { counting, resolved } from "../../domain/conversion/reward.ts";
 import { shardOf } from "../../domain/ids/shard.ts";
 import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
@@ -6,23 +6,28 @@ import { earliest } from "../../domain/impression/bucket.ts";
 import { type ModelConfig, withDefaults } from "../../domain/model/model.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import type { Action } from "../../protocol/schema.ts";
-import { COUNTERS, type CounterName, GOAL_FIGURES, type GoalFigures, LEARNT } from "../../rpc/counters.ts";
+import { type CounterName, LEARNT } from "../../rpc/counters.ts";
 import type { Allowance } from "../../rpc/message.ts";
+import { AllowanceStore } from "./allowance-store.ts";
 import { ArchiveStore } from "./archive-store.ts";
-import { ArmStore } from "./arm-store.ts";
+import { CatalogueStore } from "./catalogue-store.ts";
 import { ConversionStore } from "./conversion-store.ts";
+import { ArmStore } from "./counts/arm-store.ts";
+import { CounterStore } from "./counts/counter-store.ts";
+import { DelayStore } from "./counts/delay-store.ts";
+import { HoldoutStore } from "./counts/holdout-store.ts";
+import { TallyStore } from "./counts/tally-store.ts";
 import { Database, type ModelRow } from "./database.ts";
-import { DelayStore } from "./delay-store.ts";
-import { HoldoutStore } from "./holdout-store.ts";
-import { ImpressionStore, outcomeOf } from "./impression-store.ts";
-import { LinkStore } from "./link-store.ts";
+import { ImpressionStore } from "./impressions/impression-store.ts";
+import { LinkStore } from "./impressions/link-store.ts";
+import { outcomeOf } from "./impressions/outcome.ts";
 import { LogStore } from "./log-store.ts";
 import { countByGoal } from "./migrations/goal-recount.ts";
 import { BY_GOAL, migrate, TABLES } from "./migrations/migrations.ts";
 import { RelearningStore } from "./relearning-store.ts";
+import { SampleStore } from "./sample-store.ts";
 import { ShardStore } from "./shard-store.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
-import { TallyStore } from "./tally-store.ts";
 
 /** The first row of a model. */
 type Begun = Pick<ModelRow, "name" | "generation" | "watermark" | "homes"> & { readonly config: ModelConfig };
@@ -42,8 +47,10 @@ export class LearnerStore {
   readonly relearning: RelearningStore;
   readonly links: LinkStore;
   readonly shards: ShardStore;
-  #relearnt?: { readonly startedAt: number; readonly at: number } | null;
-  #catalogue?: Catalogue;
+  readonly catalogues: CatalogueStore;
+  readonly counters: CounterStore;
+  readonly samples: SampleStore;
+  readonly allowances: AllowanceStore;
   #config?: { readonly text: string; readonly config: ModelConfig };
 
   constructor(storage: DurableObjectStorage) {
@@ -54,16 +61,16 @@ export class LearnerStore {
     this.holdouts = new HoldoutStore(this.database, () => this.shard > 0);
     this.links = new LinkStore(this.database);
     this.shards = new ShardStore(this.database);
+    this.catalogues = new CatalogueStore(this.database);
+    this.counters = new CounterStore(this.database);
+    this.samples = new SampleStore(this.database);
+    this.allowances = new AllowanceStore(this.database, this);
     this.impressions = new ImpressionStore(this.database, this);
     this.conversions = new ConversionStore(this.database, this.impressions);
     this.log = new LogStore(this.database, this.impressions, this.conversions);
     this.snapshots = new SnapshotStore(this.database);
     this.archive = new ArchiveStore(this.database, this.impressions, this.conversions);
     this.relearning = new RelearningStore(this.database);
-    this.database.onDrop(() => {
-      this.#catalogue = undefined;
-      this.#relearnt = undefined;
-    });
     if (!this.exists) return;
     this.database.atomically(() => {
       if (migrate(storage.sql) < BY_GOAL) countByGoal(this);
@@ -100,7 +107,7 @@ export class LearnerStore {
       for (const table of TABLES) this.database.query(`DELETE FROM ${table}`);
       this.database.dropCaches();
       this.#begin({ name, config, generation: now, watermark: 0, homes });
-      this.replaceActions(catalogue.actions);
+      this.catalogues.replace(catalogue.actions);
       this.database.set("horizon = ?", now);
     });
   }
@@ -155,31 +162,9 @@ export class LearnerStore {
     return this.database.model.term;
   }
 
-  /** The part of the model's limits that this shard may use. All of them if it has no others beside it. */
-  get allowance(): Allowance {
-    return this.config.shards === 1 ? this.config.limits : this.granted;
-  }
-
-  /** The part that the coordinator has granted this shard: in a model of one, to make room for those that it is about to get. */
-  get granted(): Allowance {
-    const { allowance } = this.database.model;
-    return allowance === null ? this.config.limits : JSON.parse(allowance);
-  }
-
-  /** Whether the coordinator has granted anything. A new shard takes no impressions before. */
-  get isGranted(): boolean {
-    const { open, bytes } = this.allowance;
-    return open > 0 || bytes > 0;
-  }
-
   /** Begins a shard whose model holds impressions since a time, and has been rolled back so often. */
   beginAt(horizon: number, term: number): void {
     this.database.set("horizon = max(horizon, ?), term = ?", horizon, term);
-  }
-
-  allow(allowance: Allowance): void {
-    const text = JSON.stringify(allowance);
-    if (text !== this.database.model.allowance) this.database.set("allowance = ?", text);
   }
 
   /** Counts a rollback or a takeover of all shards. @param to the coordinator's count, by default one more. */
@@ -200,7 +185,7 @@ export class LearnerStore {
   /** Takes the coordinator's catalogue. */
   coordinate(actions: readonly Action[], version: number): void {
     this.transact(() => {
-      this.replaceActions(actions);
+      this.catalogues.replace(actions);
       this.database.set("coordinated = ?", version);
     });
   }
@@ -220,7 +205,7 @@ export class LearnerStore {
   get configuration(): string | undefined {
     if (!this.exists) return undefined;
     const { config, generation } = this.database.model;
-    return `${generation} ${this.relearnt?.startedAt ?? 0} ${config}`;
+    return `${generation} ${this.relearning.last?.startedAt ?? 0} ${config}`;
   }
 
   /** Start of the model, in ms since 1970. A model that was reset has a later generation. */
@@ -265,100 +250,22 @@ export class LearnerStore {
     return { version: published, at: published_at };
   }
 
-  /** Time from showing the newest impression to registering it, in ms. */
-  get lagMs(): number | null {
-    return this.database.progress.lag;
-  }
-
   /** Size of all stored data. */
   get bytes(): number {
     return this.database.sql.databaseSize;
-  }
-
-  /** Notes that an impression was left out whose keys a backend's conversion may name. */
-  noteSampled(now: number): void {
-    this.database.set("sampled = ?", now);
-  }
-
-  /** Whether such impressions were left out at a time or later. */
-  sampledSince(time: number): boolean {
-    return (this.database.model.sampled ?? Number.NEGATIVE_INFINITY) >= time;
-  }
-
-  /** How many impressions of pages may be learnt beside so many others, so that they are at most a share of all. */
-  roomForPages(share: number): number {
-    if (share === 1) return Number.POSITIVE_INFINITY;
-    const [pages, all] = [this.database.counted("fromPages"), this.database.counted("impressions")];
-    return Math.floor((share * (all - pages)) / (1 - share)) - pages;
   }
 
   setPublished(version: number, at: number): void {
     this.database.set("published = max(published, ?), published_at = ?", version, at);
   }
 
-  /** Version and time of the newest catalogue in KV; version 0 before the first. */
-  get catalogued(): { readonly version: number; readonly at: number | null } {
-    const { catalogued, catalogued_at } = this.database.model;
-    return { version: catalogued, at: catalogued_at };
-  }
-
-  setCatalogued(version: number, at: number): void {
-    this.database.set("catalogued = max(catalogued, ?), catalogued_at = ?", version, at);
-  }
-
   raiseAudited(to: number): void {
     this.database.set("audited = max(audited, ?)", to);
   }
 
-  counters(): Record<CounterName, number> {
-    const counts = this.database.counts();
-    return Object.fromEntries(COUNTERS.map((name) => [name, counts.get(name) ?? 0])) as Record<CounterName, number>;
-  }
-
-  /** Number of applied conversions per bar of the delay histogram. */
-  bars(): Map<number, number> {
-    const bars = Array.from(this.database.counts()).filter(([name, value]) => name.startsWith("delay ") && value > 0);
-    return new Map(bars.map(([name, value]) => [Number(name.slice("delay ".length)), value]));
-  }
-
-  /** What impressions have brought, by declared goal. */
-  goalFigures(): Record<string, GoalFigures> {
-    const counts = this.database.counts();
-    const of = (goal: string) =>
-      Object.fromEntries(GOAL_FIGURES.map((name) => [name, counts.get(`goal ${name} ${goal}`) ?? 0])) as GoalFigures;
-    return Object.fromEntries(Object.keys(this.config.goals ?? {}).map((goal) => [goal, of(goal)]));
-  }
-
+  /** The newest catalogue. */
   get catalogue(): Catalogue {
-    if (!this.#catalogue) {
-      const rows = this.database.query<{ content: string }>("SELECT content FROM actions ORDER BY place");
-      const version = this.catalogueVersion();
-      this.#catalogue = new Catalogue(
-        rows.map(({ content }) => JSON.parse(content)),
-        version,
-      );
-    }
-    return this.#catalogue;
-  }
-
-  /** The catalogue at a row of the log. */
-  actionsAt(seq: number): readonly Action[] {
-    return actionsAfter(
-      this.database.query<{ content: string }>("SELECT content FROM marks WHERE type = 'actions' AND seq <= ? ORDER BY seq", seq),
-    );
-  }
-
-  /** The version at which a relearnt model took over; 0 if none did. That of a shard is its coordinator's. Impressions decided by earlier versions have features of another encoder. */
-  get relearntAt(): number {
-    return this.relearnt?.at ?? 0;
-  }
-
-  /** When the relearning began that last took over, and the version at which it did. Null if none did. */
-  get relearnt(): { readonly startedAt: number; readonly at: number } | null {
-    const query = `SELECT coalesce(content ->> 'at', seq) AS at, coalesce(content ->> 'startedAt', 0) AS startedAt FROM marks
-      WHERE type = 'relearnt' ORDER BY seq DESC LIMIT 1`;
-    if (this.#relearnt === undefined) this.#relearnt = this.database.query<{ at: number; startedAt: number }>(query)[0] ?? null;
-    return this.#relearnt;
+    return this.catalogues.newest;
   }
 
   /** Gives the model to relearnt policies. Earlier snapshots are of the old ones, and go. @param relearnt the content of the mark. */
@@ -372,38 +279,7 @@ export class LearnerStore {
     this.holdouts.note(relearnt.config.holdout, seq, relearnt.at ?? seq);
     this.snapshots.deleteAfter(-1);
     this.snapshots.write({ seq, parts }, true);
-    this.#relearnt = undefined;
-  }
-
-  /** Version of the catalogue, or of the one that a version of the model has; 0 before the first change. */
-  catalogueVersion(until?: number): number {
-    if (this.#catalogue && this.#catalogue.version <= (until ?? Number.POSITIVE_INFINITY)) return this.#catalogue.version;
-    const newest = "SELECT seq FROM marks WHERE type = 'actions' AND (?1 IS NULL OR seq <= ?1) ORDER BY seq DESC LIMIT 1";
-    return this.database.query<{ seq: number }>(newest, until ?? null)[0]?.seq ?? 0;
-  }
-
-  /** Replaces the catalogue. Only rows of actions that changed are written. */
-  replaceActions(actions: readonly Action[]): void {
-    const change = changeBetween(this.catalogue.actions, actions);
-    const seqs = partsOf(change).map((part) => this.database.mark("actions", part));
-    this.database.query("DELETE FROM actions WHERE place >= ?", actions.length);
-    // All before the first insertion, because actions may have exchanged their places.
-    for (const [place] of change.changed) this.database.query("DELETE FROM actions WHERE place = ?", place);
-    for (const [place, action] of change.changed) {
-      this.database.query("INSERT INTO actions VALUES (?, ?, ?)", place, action.id, JSON.stringify(action));
-    }
-    this.#catalogue = new Catalogue(actions, seqs.at(-1));
-  }
-
-  /** The changes of the catalogue after a version, in their order; null if they are not known, or have more characters. */
-  catalogueChanges(after: number, most: number): CatalogueChange[] | null {
-    const query = "SELECT content FROM marks WHERE type = 'actions' AND seq";
-    const [base] = this.database.query<{ content: string }>(`${query} = ?`, after);
-    // The mark of a forgotten version may be gone, or hold a part of a later one.
-    if (!base || (JSON.parse(base.content) as CatalogueChange).more) return null;
-    const sizes = "SELECT total(length(content)) AS characters FROM marks WHERE type = 'actions' AND seq > ?";
-    if (this.database.query<{ characters: number }>(sizes, after)[0].characters > most) return null;
-    return this.database.query<{ content: string }>(`${query} > ? ORDER BY seq`, after).map(({ content }) => JSON.parse(content));
+    this.relearning.forgetLast();
   }
 
   /** Time of the oldest impression shown at a time or later of which a row is stored. */
@@ -453,10 +329,7 @@ export class LearnerStore {
       const newest = marks.findLast(({ type }) => type === kind);
       if (newest) this.database.query(insert, newest.seq, kind, newest.content);
     }
-    const changes = marks.filter(({ type }) => type === "actions");
-    for (const [part, { seq }] of zippedAtEnd(wholeIn(actionsAfter(changes), changes.length), changes)) {
-      this.database.query(insert, seq, "actions", JSON.stringify(part));
-    }
+    this.catalogues.renew(marks.filter(({ type }) => type === "actions"));
   }
 
   /** Empties an impression, registered or not, and its conversions. */
@@ -489,7 +362,7 @@ export class LearnerStore {
       const left = resolved(counting(this.conversions.of(impression.id)), config.goals, shownAtOf(impression.id));
       return { impression, after: left && outcomeOf(left) };
     });
-    this.impressions.correctRewards(corrections, config);
+    this.impressions.outcomes.correct(corrections, config);
     this.database.count("skipped", seqs.length);
   }
 
@@ -505,7 +378,7 @@ export class LearnerStore {
       const impression = this.impressions.find(id);
       if (impression?.state !== "live") continue;
       const left = resolved(counting(this.conversions.of(id)), config.goals, shownAtOf(id));
-      this.impressions.setReward(impression, left && outcomeOf(left), config);
+      this.impressions.outcomes.restore(impression, left && outcomeOf(left), config);
     }
     const [mark] = this.database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ?", version);
     const { counts } = JSON.parse(mark.content) as { counts: Record<string, number> };
@@ -522,24 +395,4 @@ export class LearnerStore {
     const names: readonly string[] = LEARNT;
     return Object.fromEntries(Array.from(this.database.counts()).filter(([name]) => names.includes(name) || /^(delay|goal) /.test(name)));
   }
-}
-
-/** The catalogue after all its changes. */
-function actionsAfter(changes: readonly { readonly content: string }[]): readonly Action[] {
-  return changes.reduce((actions: readonly Action[], { content }) => changedBy(actions, JSON.parse(content)), []);
-}
-
-/** A catalogue in at most so many parts. There were as many marks, and no more rows have numbers for it. */
-function wholeIn(actions: readonly Action[], most: number): CatalogueChange[] {
-  const whole = changeBetween([], actions);
-  for (let characters = MOST_CHARACTERS; ; characters *= 2) {
-    const parts = partsOf(whole, characters);
-    if (parts.length <= Math.max(most, 1)) return parts;
-  }
-}
-
-/** Pairs of entries, counted from the end of the second list. */
-function zippedAtEnd<A, B>(parts: readonly A[], all: readonly B[]): [A, B][] {
-  const start = all.length - parts.length;
-  return start < 0 ? [] : parts.map((part, i) => [part, all[start + i]]);
 }

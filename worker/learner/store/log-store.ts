@@ -8,7 +8,7 @@ import { type AppendedImpression, appendedOf, placeOf, type StoredImpression } f
 import type { Goals } from "../../domain/model/goals.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
-import type { ImpressionStore } from "./impression-store.ts";
+import type { ImpressionStore } from "./impressions/impression-store.ts";
 import { inOrder } from "./in-order.ts";
 
 /** Most rows of a page, and about as many bytes. A remote call takes 32 MiB. */

@@ -1,9 +1,9 @@
 import type { StoredConversion } from "../../domain/conversion/conversion.ts";
 import type { ResolvedReward } from "../../domain/conversion/reward.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";
-import { BlockStore } from "./block-store.ts";
 import type { Database } from "./database.ts";
-import { type Outcome, outcomeColumns, outcomeOf, stateOf } from "./impression-store.ts";
+import { BlockStore } from "./impressions/block-store.ts";
+import { type Outcome, outcomeColumns, outcomeOf, stateOf } from "./impressions/outcome.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 
 /** A running relearning. */
@@ -22,7 +22,12 @@ export class RelearningStore {
   readonly #database: Database;
   #times = 0;
 
+  #last?: { readonly startedAt: number; readonly at: number } | null;
+
   constructor(database: Database) {
+    database.onDrop(() => {
+      this.#last = undefined;
+    });
     this.#database = database;
     this.blocks = new BlockStore(database, "relearnt_blocks");
     this.snapshots = new SnapshotStore(database, "relearnt_snapshots");
@@ -86,6 +91,27 @@ export class RelearningStore {
     return rows.map(({ id, reward, converted, delays, amounts }) => {
       return { id, outcome: reward === null ? null : { reward, ...stateOf(converted), delays: parsed(delays), amounts: parsed(amounts) } };
     });
+  }
+
+  /**
+   * The version at which a relearnt model last took over; 0 if none did. That of a shard is its coordinator's. Impressions decided by
+   * earlier versions have features of another encoder.
+   */
+  get lastAt(): number {
+    return this.last?.at ?? 0;
+  }
+
+  /** When the relearning began that last took over, and the version at which it did. Null if none did. */
+  get last(): { readonly startedAt: number; readonly at: number } | null {
+    const query = `SELECT coalesce(content ->> 'at', seq) AS at, coalesce(content ->> 'startedAt', 0) AS startedAt FROM marks
+      WHERE type = 'relearnt' ORDER BY seq DESC LIMIT 1`;
+    if (this.#last === undefined) this.#last = this.#database.query<{ at: number; startedAt: number }>(query)[0] ?? null;
+    return this.#last;
+  }
+
+  /** Another relearning has taken over. */
+  forgetLast(): void {
+    this.#last = undefined;
   }
 
   /** Puts the new blocks into the place of the old ones. */

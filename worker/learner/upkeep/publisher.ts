@@ -53,7 +53,7 @@ export class Publisher {
   async #encode(): Promise<Encoded> {
     const { name: model, generation, config, editions } = this.#store;
     const { seq: version, parts: saved } = editions.newest() as StoredSnapshot;
-    const catalogue = this.#store.catalogueVersion(version);
+    const catalogue = this.#store.catalogues.version(version);
     const header = { model, generation, version, publishedAt: Date.now(), config, catalogue };
     const ids = [config, ...config.shadows].map(({ policy }) => policy);
     const publication = { ...header, parts: await publicationParts(saved, ids) };
@@ -97,7 +97,7 @@ export class Publisher {
 
   #catalogueAfter(version: number): Promise<Uint8Array<ArrayBuffer>> {
     const { name: model, generation, catalogue } = this.#store;
-    const changes = this.#store.catalogueChanges(version, MOST_CHANGES);
+    const changes = this.#store.catalogues.changes(version, MOST_CHANGES);
     return changes ? encodeRecord({ model, generation, version: catalogue.version, base: version, changes }) : this.catalogue();
   }
 

@@ -45,9 +45,9 @@ export class Publishing {
 
   /** When a catalogue that KV does not have is due. */
   #catalogueDue(): number | undefined {
-    const { version, at } = this.#store.catalogued;
+    const { version, at } = this.#store.catalogues.written;
     if (this.#store.shard > 0) return undefined;
-    return this.#store.catalogueVersion() > version ? (at ?? 0) + KV_WRITE_MS : undefined;
+    return this.#store.catalogues.version() > version ? (at ?? 0) + KV_WRITE_MS : undefined;
   }
 
   #modelDue(): number | undefined {
@@ -100,10 +100,10 @@ export class Publishing {
   /** Puts the catalogue into KV unless it is there, and notes that. */
   async #putCatalogue(): Promise<void> {
     if (this.#catalogueDue() === undefined) return;
-    await kvWrite(this.#store.catalogued.at);
+    await kvWrite(this.#store.catalogues.written.at);
     const { name: model, catalogue } = this.#store;
     await new PublicationStore(this.#env.EVENTS).putCatalogue(await this.publisher.catalogue(), { model });
-    this.#store.transact(() => this.#store.setCatalogued(catalogue.version, Date.now()));
+    this.#store.transact(() => this.#store.catalogues.setWritten(catalogue.version, Date.now()));
   }
 }
 

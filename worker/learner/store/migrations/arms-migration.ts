@@ -2,9 +2,9 @@ import { UNASSIGNED } from "../../../domain/figures/holdout-share.ts";
 import { shardOf } from "../../../domain/ids/shard.ts";
 import { Block } from "../../../domain/impression/block.ts";
 import { type ModelConfig, withDefaults } from "../../../domain/model/model.ts";
-import { ArmStore, type ListKey } from "../arm-store.ts";
-import { HoldoutStore } from "../holdout-store.ts";
-import { countedRow, listOf, listState } from "../list-counts.ts";
+import { ArmStore, type ListKey } from "../counts/arm-store.ts";
+import { HoldoutStore } from "../counts/holdout-store.ts";
+import { countedRow, listOf, listState } from "../counts/list-counts.ts";
 
 // Databases of schema 16 and earlier do not count lists by the share of the holdout. This migration counts those that the log still has.
 

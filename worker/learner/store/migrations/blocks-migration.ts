@@ -5,7 +5,7 @@ import { fromBlob } from "../../../domain/impression/feature-blob.ts";
 import type { Marks } from "../../../domain/impression/impression.ts";
 import { stepAt, widthsOf } from "../../../domain/impression/shown-step.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
-import { slotsOf, spanOf } from "../block-store.ts";
+import { slotsOf, spanOf } from "../impressions/block-store.ts";
 
 // Databases of schema 8 and earlier have a row per impression. This migration puts them into blocks, with the same numbers.
 

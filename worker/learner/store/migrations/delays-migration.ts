@@ -2,7 +2,7 @@ import type { StoredConversion } from "../../../domain/conversion/conversion.ts"
 import { counting, resolved } from "../../../domain/conversion/reward.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
-import { DelayStore } from "../delay-store.ts";
+import { DelayStore } from "../counts/delay-store.ts";
 
 // Databases of schema 12 and earlier do not count delays. This migration counts those of all conversions. A running relearning starts
 // again, because it has not noted them.

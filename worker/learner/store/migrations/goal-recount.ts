@@ -3,9 +3,10 @@ import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import { bucketAt } from "../../../domain/impression/bucket.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
 import type { ConversionStore } from "../conversion-store.ts";
+import type { DelayStore } from "../counts/delay-store.ts";
 import type { Database } from "../database.ts";
-import type { DelayStore } from "../delay-store.ts";
-import { type ImpressionStore, outcomeOf } from "../impression-store.ts";
+import type { ImpressionStore } from "../impressions/impression-store.ts";
+import { outcomeOf } from "../impressions/outcome.ts";
 
 interface Stores {
   readonly database: Database;
@@ -34,7 +35,7 @@ export function countByGoal({ database, config, impressions, conversions, delays
         const reward = resolved(counting(conversions.of(id)), config.goals, shownAtOf(id));
         return { impression, after: reward && outcomeOf(reward) };
       });
-      impressions.correctRewards(corrections, config);
+      impressions.outcomes.correct(corrections, config);
     }
     delays.recount(config);
   });

@@ -1,12 +1,12 @@
-import type { Delays } from "../../domain/conversion/reward.ts";
-import { UNASSIGNED } from "../../domain/figures/holdout-share.ts";
-import { shownAtOf } from "../../domain/ids/uuid.ts";
-import type { Block } from "../../domain/impression/block.ts";
-import type { ImpressionRow, StoredImpression } from "../../domain/impression/impression.ts";
-import type { Windows } from "../../domain/model/goals.ts";
+import type { Delays } from "../../../domain/conversion/reward.ts";
+import { UNASSIGNED } from "../../../domain/figures/holdout-share.ts";
+import { shownAtOf } from "../../../domain/ids/uuid.ts";
+import type { Block } from "../../../domain/impression/block.ts";
+import type { ImpressionRow, StoredImpression } from "../../../domain/impression/impression.ts";
+import type { Windows } from "../../../domain/model/goals.ts";
+import type { Database } from "../database.ts";
+import type { BlockStore } from "../impressions/block-store.ts";
 import type { ArmStore, ListKey, ListState } from "./arm-store.ts";
-import type { BlockStore } from "./block-store.ts";
-import type { Database } from "./database.ts";
 import type { HoldoutStore } from "./holdout-store.ts";
 
 /** The part of an impression that counts. */

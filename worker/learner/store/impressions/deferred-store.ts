@@ -1,6 +1,6 @@
-import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
-import { Block, type BlockRow, encodeBlock } from "../../domain/impression/block.ts";
-import type { Database } from "./database.ts";
+import { firstIdAt, shownAtOf } from "../../../domain/ids/uuid.ts";
+import { Block, type BlockRow, encodeBlock } from "../../../domain/impression/block.ts";
+import type { Database } from "../database.ts";
 
 /** An impression that is not shown yet. */
 export interface DeferredRow {

@@ -1,9 +1,9 @@
-import { shownAtOf } from "../../domain/ids/uuid.ts";
-import { Block, type BlockRow, encodeBlock, MOST_ROWS } from "../../domain/impression/block.ts";
-import { bucketAt } from "../../domain/impression/bucket.ts";
-import type { Marks } from "../../domain/impression/impression.ts";
-import type { Database } from "./database.ts";
-import { LastAnswer } from "./last-answer.ts";
+import { shownAtOf } from "../../../domain/ids/uuid.ts";
+import { Block, type BlockRow, encodeBlock, MOST_ROWS } from "../../../domain/impression/block.ts";
+import { bucketAt } from "../../../domain/impression/bucket.ts";
+import type { Marks } from "../../../domain/impression/impression.ts";
+import type { Database } from "../database.ts";
+import { LastAnswer } from "../last-answer.ts";
 
 /**
  * A block is found by the time in an impression's id. Blocks are indexed by their span, which is at most one of these, in ms, and by their

@@ -1,12 +1,12 @@
-import type { ByKey, Outcome } from "../../domain/conversion/event.ts";
-import { digestOf } from "../../domain/conversion/event-digest.ts";
-import { homeOf } from "../../domain/ids/home.ts";
-import type { KeyHashes } from "../../domain/ids/join-key.ts";
-import { shardOf } from "../../domain/ids/shard.ts";
-import { firstIdAt } from "../../domain/ids/uuid.ts";
-import type { ImpressionRow } from "../../domain/impression/impression.ts";
-import type { Note } from "../../rpc/message.ts";
-import type { Database } from "./database.ts";
+import type { ByKey, Outcome } from "../../../domain/conversion/event.ts";
+import { digestOf } from "../../../domain/conversion/event-digest.ts";
+import { homeOf } from "../../../domain/ids/home.ts";
+import type { KeyHashes } from "../../../domain/ids/join-key.ts";
+import { shardOf } from "../../../domain/ids/shard.ts";
+import { firstIdAt } from "../../../domain/ids/uuid.ts";
+import type { ImpressionRow } from "../../../domain/impression/impression.ts";
+import type { Note } from "../../../rpc/message.ts";
+import type { Database } from "../database.ts";
 
 /** Notes that one call delivers. */
 const NOTES_AT_ONCE = 1000;

@@ -1,10 +1,10 @@
-import type { Delays } from "../../domain/conversion/reward.ts";
-import { gridOf, grownAt, type Interval } from "../../domain/figures/delay-grid.ts";
-import { shownAtOf } from "../../domain/ids/uuid.ts";
-import type { Windows } from "../../domain/model/goals.ts";
-import type { DelayCounts } from "../../rpc/model-counts.ts";
-import type { Database } from "./database.ts";
-import { LastAnswer } from "./last-answer.ts";
+import type { Delays } from "../../../domain/conversion/reward.ts";
+import { gridOf, grownAt, type Interval } from "../../../domain/figures/delay-grid.ts";
+import { shownAtOf } from "../../../domain/ids/uuid.ts";
+import type { Windows } from "../../../domain/model/goals.ts";
+import type { DelayCounts } from "../../../rpc/model-counts.ts";
+import type { Database } from "../database.ts";
+import { LastAnswer } from "../last-answer.ts";
 
 /** First conversions of an impression that are counted, or not any more. */
 export interface DelayChange {

@@ -1,12 +1,12 @@
-import { UNASSIGNED } from "../../domain/figures/holdout-share.ts";
-import type { ArmCounts, ReachedCounts } from "../../domain/figures/lift.ts";
-import { bucketAt } from "../../domain/impression/bucket.ts";
-import { comparedSteps, STEPS, stepAt, widthsOf } from "../../domain/impression/shown-step.ts";
-import type { Windows } from "../../domain/model/goals.ts";
-import type { Assignment } from "../../protocol/figures.ts";
-import { summed } from "../../rpc/model-counts.ts";
-import type { Database } from "./database.ts";
-import { LastAnswer } from "./last-answer.ts";
+import { UNASSIGNED } from "../../../domain/figures/holdout-share.ts";
+import type { ArmCounts, ReachedCounts } from "../../../domain/figures/lift.ts";
+import { bucketAt } from "../../../domain/impression/bucket.ts";
+import { comparedSteps, STEPS, stepAt, widthsOf } from "../../../domain/impression/shown-step.ts";
+import type { Windows } from "../../../domain/model/goals.ts";
+import type { Assignment } from "../../../protocol/figures.ts";
+import { summed } from "../../../rpc/model-counts.ts";
+import type { Database } from "../database.ts";
+import { LastAnswer } from "../last-answer.ts";
 
 /** The live impressions of a list that were assigned by one share. */
 export interface ListState {

@@ -1,10 +1,10 @@
-import { shownAtOf } from "../../domain/ids/uuid.ts";
-import { bucketAt, bucketMs } from "../../domain/impression/bucket.ts";
-import { STEPS, stepAt, widthsOf } from "../../domain/impression/shown-step.ts";
-import type { Windows } from "../../domain/model/goals.ts";
-import type { BucketSums, StepCounts } from "../../rpc/model-counts.ts";
-import type { Database } from "./database.ts";
-import { LastAnswer } from "./last-answer.ts";
+import { shownAtOf } from "../../../domain/ids/uuid.ts";
+import { bucketAt, bucketMs } from "../../../domain/impression/bucket.ts";
+import { STEPS, stepAt, widthsOf } from "../../../domain/impression/shown-step.ts";
+import type { Windows } from "../../../domain/model/goals.ts";
+import type { BucketSums, StepCounts } from "../../../rpc/model-counts.ts";
+import type { Database } from "../database.ts";
+import { LastAnswer } from "../last-answer.ts";
 
 /** Cohorts are counted as finely as the shortest window asks for, until so many of these windows have passed. */
 const FINE_WINDOWS = 3;

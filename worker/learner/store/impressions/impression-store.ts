@@ -1,22 +1,23 @@
-import type { LogRow } from "../../domain/archive/log-line.ts";
-import type { Amounts } from "../../domain/conversion/amounts.ts";
-import { type Delays, hasConverted, type ResolvedReward } from "../../domain/conversion/reward.ts";
-import type { KeyHashes } from "../../domain/ids/join-key.ts";
-import { firstIdAt, nameOf, shownAtOf } from "../../domain/ids/uuid.ts";
-import type { Block, BlockRow } from "../../domain/impression/block.ts";
-import { bucketAt, bucketEnd, earliest } from "../../domain/impression/bucket.ts";
-import type { ImpressionRow, Marks, StoredImpression } from "../../domain/impression/impression.ts";
-import type { Windows } from "../../domain/model/goals.ts";
-import type { ArmStore } from "./arm-store.ts";
+import type { LogRow } from "../../../domain/archive/log-line.ts";
+import type { KeyHashes } from "../../../domain/ids/join-key.ts";
+import { firstIdAt, nameOf, shownAtOf } from "../../../domain/ids/uuid.ts";
+import type { Block, BlockRow } from "../../../domain/impression/block.ts";
+import { earliest } from "../../../domain/impression/bucket.ts";
+import type { ImpressionRow, Marks, StoredImpression } from "../../../domain/impression/impression.ts";
+import type { Windows } from "../../../domain/model/goals.ts";
+import type { ArmStore } from "../counts/arm-store.ts";
+import type { DelayStore } from "../counts/delay-store.ts";
+import type { HoldoutStore } from "../counts/holdout-store.ts";
+import { type CountedRow, countedRow, ListCounts, listOf } from "../counts/list-counts.ts";
+import type { TallyStore } from "../counts/tally-store.ts";
+import type { Database } from "../database.ts";
+import { inOrder } from "../in-order.ts";
 import { BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
-import type { Database } from "./database.ts";
-import { type DeferredRow, DeferredStore } from "./deferred-store.ts";
-import type { DelayStore } from "./delay-store.ts";
-import type { HoldoutStore } from "./holdout-store.ts";
-import { inOrder } from "./in-order.ts";
+import { DeferredStore } from "./deferred-store.ts";
 import type { LinkStore } from "./link-store.ts";
-import { type CountedRow, countedRow, ListCounts, listOf } from "./list-counts.ts";
-import type { Brought, TallyStore } from "./tally-store.ts";
+import { CONVERTED } from "./outcome.ts";
+import { OutcomeStore } from "./outcome-store.ts";
+import { deferredForm, liveForm } from "./stored-impression.ts";
 
 /** Impressions of one action in one context. */
 export interface ContextCount {
@@ -26,21 +27,6 @@ export interface ContextCount {
   readonly impressions: number;
   readonly converted: number;
 }
-
-/** The reward of an impression, when each goal was first reached, and what its orders have brought. */
-export interface Outcome extends Brought {
-  readonly delays: Delays | null;
-  readonly amounts: Readonly<Record<string, Amounts>> | null;
-}
-
-/** Figures of the amounts of a goal that are counted. */
-const AMOUNTS = ["orders", "refunds", "paid", "refunded"] as const;
-/** States of an outcome in the column `converted`. */
-const [RETRACTED, CONVERTED, WAITS] = [0, 1, 2];
-
-type OutcomeRow = { readonly reward: number | null; readonly converted: number };
-type DetailsRow = { readonly delays: string | null; readonly amounts: string | null };
-type Details = Pick<Outcome, "delays" | "amounts">;
 
 /** Stores that count impressions. */
 export interface CountingStores {
@@ -58,14 +44,13 @@ export interface CountingStores {
  */
 export class ImpressionStore {
   readonly blocks: BlockStore;
+  readonly outcomes: OutcomeStore;
   readonly #deferred: DeferredStore;
   readonly #database: Database;
   readonly #tallies: TallyStore;
   readonly #delays: DelayStore;
   readonly #links: LinkStore;
   readonly #lists: ListCounts;
-  /** What was read of an impression's outcome together with the impression. */
-  readonly #details = new WeakMap<StoredImpression, Details>();
 
   constructor(database: Database, { tallies, delays, links, arms, holdouts }: CountingStores) {
     this.#database = database;
@@ -75,6 +60,7 @@ export class ImpressionStore {
     this.blocks = new BlockStore(database);
     this.#lists = new ListCounts(database, this.blocks, arms, holdouts);
     this.#deferred = new DeferredStore(database);
+    this.outcomes = new OutcomeStore(database, { blocks: this.blocks, tallies, delays, lists: this.#lists });
   }
 
   find(id: string): StoredImpression | undefined {
@@ -85,10 +71,9 @@ export class ImpressionStore {
   }
 
   #stored(found: Found): StoredImpression {
-    const query = "SELECT reward, converted, delays, amounts FROM outcomes WHERE id = ?";
-    const [outcome] = this.#database.query<OutcomeRow & DetailsRow>(query, found.row.id);
-    const impression = liveForm(found, outcome);
-    this.#details.set(impression, detailsOf(outcome));
+    const { columns, details } = this.outcomes.of(found.row.id);
+    const impression = liveForm(found, columns);
+    this.outcomes.keep(impression, details);
     return impression;
   }
 
@@ -130,7 +115,7 @@ export class ImpressionStore {
     for (const stored of blocks) {
       const { seq: first, block } = stored;
       const ids = block.ids();
-      const outcomes = this.#outcomesOf(ids);
+      const outcomes = this.outcomes.ofAll(ids);
       for (let i = Math.max(0, seq + 1 - first); i < block.count; i++) {
         yield liveForm(foundIn(stored, i), outcomes.get(ids[i]));
       }
@@ -140,13 +125,6 @@ export class ImpressionStore {
   /** Impressions as rows of the log. */
   *logged(impressions: Iterable<StoredImpression>): Generator<LogRow> {
     for (const impression of impressions) yield { type: "impression", ...impression, keys: this.keysOf(impression) };
-  }
-
-  #outcomesOf(ids: readonly string[]): Map<string, OutcomeRow> {
-    const query = "SELECT id, reward, converted FROM outcomes WHERE id IN (SELECT value FROM json_each(?))";
-    return new Map(
-      this.#database.query<OutcomeRow & { id: string }>(query, JSON.stringify(ids)).map(({ id, ...outcome }) => [id, outcome]),
-    );
   }
 
   /** Number of impressions after a row. **Cost:** linear in the number of blocks. */
@@ -233,81 +211,6 @@ export class ImpressionStore {
     this.#links.note({ ...deferred.row, keys: this.keysOf(deferred.row).map((key) => [key]) });
   }
 
-  /** Stores what a live impression has brought. A rollback restores the counters itself. */
-  setReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
-    this.#setReward(impression, this.#detailsOf(impression), after, windows);
-  }
-
-  #setReward(impression: StoredImpression, before: Details, after: Outcome | null, windows: Windows): void {
-    this.#tallies.change(impression.id, impression.arm, windows, broughtOf(impression), after);
-    this.#store(impression, before, after, windows);
-  }
-
-  #store(impression: StoredImpression, before: Details, after: Outcome | null, windows: Windows): void {
-    const { id } = impression;
-    const reached = { before: before.delays, after: after?.delays ?? null };
-    this.#delays.change([{ id, ...reached }], windows);
-    this.#lists.reach(impression, reached, windows);
-    if (!after) {
-      this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
-      return;
-    }
-    const insert = "INSERT OR REPLACE INTO outcomes (id, reward, converted, delays, amounts) VALUES (?, ?, ?, ?, ?)";
-    this.#database.query(insert, id, ...outcomeColumns(after));
-  }
-
-  #detailsOf(impression: StoredImpression): Details {
-    const query = "SELECT delays, amounts FROM outcomes WHERE id = ?";
-    return this.#details.get(impression) ?? detailsOf(this.#database.query<DetailsRow>(query, impression.id)[0]);
-  }
-
-  /** Stores what a live impression has brought, and counts the change. */
-  changeReward(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
-    const before = this.#detailsOf(impression);
-    this.#countChange(impression, before, after);
-    this.#setReward(impression, before, after, windows);
-  }
-
-  /** Stores what live impressions have brought without conversions that were refused, and counts their buckets anew. */
-  correctRewards(
-    corrections: readonly { readonly impression: StoredImpression; readonly after: Outcome | null }[],
-    windows: Windows,
-  ): void {
-    for (const { impression, after } of corrections) {
-      const before = this.#detailsOf(impression);
-      this.#countChange(impression, before, after);
-      this.#store(impression, before, after, windows);
-    }
-    const { ms } = windows.window;
-    const buckets = new Set(corrections.map(({ impression }) => bucketAt(shownAtOf(impression.id), ms)));
-    for (const bucket of buckets) this.#tallies.recount(bucket, windows, this.#broughtBetween(bucket, bucketEnd(bucket, ms)));
-  }
-
-  *#broughtBetween(from: number, before: number): Generator<{ readonly id: string; readonly arm: string; readonly brought: Brought }> {
-    const query = "SELECT id, reward, converted FROM outcomes WHERE id >= ? AND id < ?";
-    const rows = this.#database.query<OutcomeRow & { id: string }>(query, firstIdAt(from), firstIdAt(before));
-    for (const { id, reward, converted } of rows) {
-      const found = this.blocks.find(id);
-      if (found && reward !== null) yield { id, arm: found.row.arm, brought: { reward, ...stateOf(converted) } };
-    }
-  }
-
-  /** Counts the change from an impression and its stored details. */
-  #countChange(was: StoredImpression, before: Details, after: Outcome | null): void {
-    const is = { ...NOTHING_BROUGHT, ...after };
-    this.#database.count("converted", Number(is.converted) - Number(was.converted));
-    this.#database.count("retracted", Number(isRetracted(is)) - Number(isRetracted(was)));
-    this.#countGoals(before, -1);
-    this.#countGoals(after, 1);
-  }
-
-  #countGoals(details: Details | null, by: 1 | -1): void {
-    for (const goal of Object.keys(details?.delays ?? {})) if (goal !== "") this.#database.count(`goal converted ${goal}`, by);
-    for (const [goal, amounts] of Object.entries(details?.amounts ?? {})) {
-      for (const name of AMOUNTS) this.#database.count(`goal ${name} ${goal}`, by * amounts[name]);
-    }
-  }
-
   /** Replaces the impressions that are not shown yet, with their ids and numbers. */
   replaceDeferred(change: (impression: StoredImpression) => BlockRow): void {
     for (const deferred of this.#deferred.after(0)) this.#deferred.replace(change(deferredForm(deferred)));
@@ -325,12 +228,7 @@ export class ImpressionStore {
   /** Takes live impressions out of the sums. */
   #takeAway(gone: readonly StoredImpression[], windows: Windows): void {
     this.#lists.takeAway(gone, windows);
-    for (const impression of gone) {
-      const { id, arm } = impression;
-      this.#tallies.remove(id, arm, windows, broughtOf(impression));
-      this.#delays.change([{ id, before: this.#detailsOf(impression).delays, after: null }], windows);
-      this.#database.query("DELETE FROM outcomes WHERE id = ?", id);
-    }
+    for (const impression of gone) this.outcomes.takeAway(impression, windows);
   }
 
   keysOf(impression: Pick<StoredImpression, "id" | "decision">): string[] {
@@ -383,7 +281,7 @@ export class ImpressionStore {
     for (const { state, block } of this.blocks.overlapping(from, before)) {
       if (state !== "live") continue;
       const ids = block.ids();
-      const outcomes = this.#outcomesOf(ids);
+      const outcomes = this.outcomes.ofAll(ids);
       ids.forEach((id, i) => {
         const shownAt = shownAtOf(id);
         if (shownAt < from || shownAt >= before || block.isErased(i)) return;
@@ -486,58 +384,6 @@ export class ImpressionStore {
   }
 }
 
-function detailsOf(row: DetailsRow | undefined): Details {
-  return { delays: JSON.parse(row?.delays ?? "null"), amounts: JSON.parse(row?.amounts ?? "null") };
-}
-
 function blockRow({ keys: _, ...row }: ImpressionRow): BlockRow {
   return { ...row, sampling: row.sampling ?? 0 };
-}
-
-const NOTHING_BROUGHT = { reward: null, converted: false, waits: false };
-
-/** A reward in the form that is stored. */
-export function outcomeOf(resolved: ResolvedReward): Outcome {
-  const { reward, delays, amounts = null } = resolved;
-  const converted = hasConverted(delays);
-  const reached = Object.keys(delays).length > 0;
-  // A refunded order leaves the goals before it, and is taken back all the same.
-  const waits = reached && !converted && !Object.values(amounts ?? {}).some(({ orders }) => orders > 0);
-  return { reward, converted, waits, delays: reached ? delays : null, amounts };
-}
-
-/** The columns `reward`, `converted`, `delays` and `amounts` of an outcome. */
-export function outcomeColumns({ reward, converted, waits, delays, amounts }: Outcome): readonly unknown[] {
-  const state = waits ? WAITS : converted ? CONVERTED : RETRACTED;
-  return [reward, state, delays && JSON.stringify(delays), amounts && JSON.stringify(amounts)];
-}
-
-/** The state of an outcome by its column `converted`. */
-export const stateOf = (converted: number | undefined) => ({ converted: converted === CONVERTED, waits: converted === WAITS });
-
-/** Whether all conversions of an impression were taken back. */
-export const isRetracted = ({ reward, converted, waits }: Pick<StoredImpression, "reward" | "converted" | "waits">): boolean =>
-  reward !== null && !converted && !waits;
-
-function broughtOf({ reward, converted, waits }: Pick<StoredImpression, "reward" | "converted" | "waits">): Brought | null {
-  return reward === null ? null : { reward, converted, waits };
-}
-
-/** An impression of a block. An erased one is void. */
-function liveForm(found: Found, outcome: OutcomeRow | undefined): StoredImpression {
-  return storedForm({ ...found, state: found.row.action === "" ? "void" : found.state }, outcome);
-}
-
-function deferredForm({ seq, row }: DeferredRow): StoredImpression {
-  return storedForm({ seq, row, state: "deferred", marks: null }, undefined);
-}
-
-type Stored = Omit<Found, "state"> & Pick<StoredImpression, "state">;
-
-function storedForm({ seq, row, state, marks }: Stored, outcome: OutcomeRow | undefined): StoredImpression {
-  const { id, name, arm, action, version, sampling, features, context, decision, byPage } = row;
-  return {
-    ...{ seq, id, name, state, arm, action, round: marks?.round ?? null, version, reward: outcome?.reward ?? null, sampling },
-    ...{ features, context, decision, slots: marks?.slots ?? null, ...stateOf(outcome?.converted), byPage, erased: action === "" },
-  } as StoredImpression;
 }

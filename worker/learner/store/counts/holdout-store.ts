@@ -1,6 +1,6 @@
-import { type HoldoutShare, shareName } from "../../domain/figures/holdout-share.ts";
-import type { StoredImpression } from "../../domain/impression/impression.ts";
-import type { Database } from "./database.ts";
+import { type HoldoutShare, shareName } from "../../../domain/figures/holdout-share.ts";
+import type { StoredImpression } from "../../../domain/impression/impression.ts";
+import type { Database } from "../database.ts";
 
 type Row = { readonly seq: number; readonly since: number; readonly holdout: number };
 

@@ -1,0 +1,56 @@
+import type { Policy } from "afterclick";
+import { observeAll, type RewardChange } from "../../domain/conversion/reward.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { type AppendedImpression, type ImpressionRow, type Marks, placeOf } from "../../domain/impression/impression.ts";
+import type { Policies } from "../../domain/model/policies.ts";
+
+// What policies learn of the rows of a model.
+
+/** Appends an impression to the policies, in the next round. */
+export function appendTo(policies: Policies, impression: Pick<ImpressionRow, "id" | "features" | "decision">): Marks {
+  const { id, features } = impression;
+  return appendNext(policies, { features, place: placeOf(impression), now: shownAtOf(id) });
+}
+
+/** Appends an impression by its features and place, in the next round. */
+export function appendNext(
+  policies: Policies,
+  shown: { readonly features: Float64Array; readonly place: number; readonly now: number },
+): Marks {
+  return append(policies, { ...shown, round: policies[0].policy.impressions + 1 });
+}
+
+/** Appends an impression of a round. Returns its places in the policies. */
+export function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & { readonly place: number }): Marks {
+  const { features, place, round, now } = shown;
+  const slots = policies.map((recommender) => {
+    const { policy } = recommender;
+    return policy.append({ ...fitting(policy, features), round, now, weight: recommender.weightAt(place) }).slot;
+  });
+  return { slots, round };
+}
+
+/** Observes a change. Returns false if a policy refuses it: others may have learnt it by then. */
+export function takes(policies: Policies, change: RewardChange): boolean {
+  try {
+    observe(policies, change);
+    return true;
+  } catch (error) {
+    console.error(JSON.stringify({ skipped: error instanceof Error ? error.message : String(error) }));
+    return false;
+  }
+}
+
+/** Lets the policies observe a change. */
+function observe(policies: Policies, { impression: { slots, ...shown }, ...change }: RewardChange): void {
+  observeAll(
+    policies,
+    slots.map((slot) => ({ ...shown, slot })),
+    change,
+  );
+}
+
+/** A policy of dimension 0 takes no features. */
+function fitting(policy: Policy, features: Float64Array): { readonly features?: Float64Array } {
+  return policy.dimension > 0 ? { features } : {};
+}

@@ -1,0 +1,24 @@
+import type { StoredImpression } from "../../../domain/impression/impression.ts";
+import type { Found } from "./block-store.ts";
+import type { DeferredRow } from "./deferred-store.ts";
+import { type OutcomeRow, stateOf } from "./outcome.ts";
+
+/** An impression of a block. An erased one is void. */
+export function liveForm(found: Found, outcome: OutcomeRow | undefined): StoredImpression {
+  return storedForm({ ...found, state: found.row.action === "" ? "void" : found.state }, outcome);
+}
+
+/** An impression that is not shown yet. */
+export function deferredForm({ seq, row }: DeferredRow): StoredImpression {
+  return storedForm({ seq, row, state: "deferred", marks: null }, undefined);
+}
+
+type Stored = Omit<Found, "state"> & Pick<StoredImpression, "state">;
+
+function storedForm({ seq, row, state, marks }: Stored, outcome: OutcomeRow | undefined): StoredImpression {
+  const { id, name, arm, action, version, sampling, features, context, decision, byPage } = row;
+  return {
+    ...{ seq, id, name, state, arm, action, round: marks?.round ?? null, version, reward: outcome?.reward ?? null, sampling },
+    ...{ features, context, decision, slots: marks?.slots ?? null, ...stateOf(outcome?.converted), byPage, erased: action === "" },
+  } as StoredImpression;
+}
