@@ -1,4 +1,4 @@
-import type { ConversionEvent, KeyedEvent, Outcome } from "../domain/conversion/event.ts";
+import type { ConversionEvent, GoalEvent, KeyedEvent } from "../domain/conversion/event.ts";
 import { rangeRefusal } from "../domain/conversion/refusal.ts";
 import { roundedReward } from "../domain/conversion/reward.ts";
 import { KeyHasher } from "../domain/ids/key-hasher.ts";
@@ -46,7 +46,7 @@ const FORGED =
 /** A conversion with the name of its event. */
 export interface NamedConversion {
   readonly item: ConversionItem;
-  readonly outcome: Outcome;
+  readonly outcome: GoalEvent;
 }
 
 /**
@@ -102,7 +102,7 @@ export async function takeNamed(env: Environment, named: readonly NamedConversio
   });
 }
 
-function outcomeOf(item: ConversionItem, at: number, event: string, type: ConversionsBody["type"]): Outcome {
+function outcomeOf(item: ConversionItem, at: number, event: string, type: ConversionsBody["type"]): GoalEvent {
   const { goal } = item;
   if (!("reward" in item)) return { goal, event, reward: null, at };
   const { reward, currency } = item;
@@ -122,7 +122,7 @@ function untimely(token: TokenContent | null | undefined, at: number, now: numbe
   return undefined;
 }
 
-function ofImpression(env: Environment, token: TokenContent, outcome: Outcome): Delivery {
+function ofImpression(env: Environment, token: TokenContent, outcome: GoalEvent): Delivery {
   const { id, generation, windowEndsAt } = token;
   const learner = shardName(token.model, token.shard ?? 0);
   const shownAt = shownAtOf(id);
@@ -135,7 +135,7 @@ function ofImpression(env: Environment, token: TokenContent, outcome: Outcome): 
   };
 }
 
-function ofKey(env: Environment, item: Extract<ConversionItem, { key: string }>, outcome: Outcome): Delivery {
+function ofKey(env: Environment, item: Extract<ConversionItem, { key: string }>, outcome: GoalEvent): Delivery {
   const { model, key, action = null, byPage } = item;
   const hasher = KeyHasher.create(secret(env, "AFTERCLICK_JOIN_KEY"));
   const hashes = { backend: hasher.hash(model, key, "backend"), page: hasher.hash(model, key, "page") };

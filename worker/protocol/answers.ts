@@ -209,7 +209,7 @@ export const problem = v.pipe(
 
 export type ProblemBody = Body<typeof problem>;
 export type ModelSummary = Body<typeof models>["models"][number];
-export type Catalogue = Body<typeof catalogue>;
+export type CatalogueVersion = Body<typeof catalogue>;
 export type Imported = Body<typeof imported>;
 export type Rollback = Body<typeof rollback>;
 export type Explanation = Body<typeof impression>;

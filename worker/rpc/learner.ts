@@ -2,7 +2,7 @@ import type { LogRow } from "../domain/archive/log-line.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/conversion/event.ts";
 import type { KeyHashes } from "../domain/ids/join-key.ts";
 import type { HeldEdition } from "../domain/model/publication.ts";
-import type { Catalogue, Imported, Rollback } from "../protocol/answers.ts";
+import type { CatalogueVersion, Imported, Rollback } from "../protocol/answers.ts";
 import type { Action, ActionsPatch, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
 import type * as Message from "./message.ts";
 import type { ModelCounts, Totals } from "./model-counts.ts";
@@ -54,9 +54,9 @@ export interface AdministrationRpc {
   /** Deletes the archived files of all generations of a model, which may be deleted already. */
   removeArchive(name: string): Answered<null>;
   /** Replaces the catalogue. */
-  setActions(actions: readonly Action[]): Answered<Catalogue>;
+  setActions(actions: readonly Action[]): Answered<CatalogueVersion>;
   /** Adds, changes and removes actions of the catalogue. */
-  changeActions(patch: ActionsPatch): Answered<Catalogue>;
+  changeActions(patch: ActionsPatch): Answered<CatalogueVersion>;
   /** Takes lines of a past log: impressions in order of time, each before its conversions. All lines or none. */
   importLog(lines: readonly Message.PastLine[]): Answered<Imported>;
   /**
@@ -79,7 +79,7 @@ export interface ReadingRpc {
   /** How probably visitors examine each place of a list, by the random lists of the log. */
   examination(): Answered<Message.Examination>;
   /** Current estimates of all catalogue actions in a context. */
-  estimates(context?: Features): Answered<readonly Message.Estimate[]>;
+  estimates(context?: Features): Answered<readonly Message.ActionEvidence[]>;
   /** An impression, its decision, and the model's current estimates; null if it is unknown. */
   impression(id: string): Answered<Message.Explanation | null>;
   /**

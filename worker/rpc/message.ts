@@ -279,7 +279,7 @@ export interface ClosedCount {
 }
 
 /** The evidence for an action in a context so far. */
-export interface Estimate {
+export interface ActionEvidence {
   readonly id: string;
   /** Null for a policy without a posterior. */
   readonly belief: Answers.Belief | null;

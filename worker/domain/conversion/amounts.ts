@@ -1,5 +1,5 @@
 import type { Goals } from "../model/goals.ts";
-import type { Outcome } from "./event.ts";
+import type { GoalEvent } from "./event.ts";
 
 /** The orders and refunds of a goal with a value: their numbers and sums. */
 export interface Amounts {
@@ -11,7 +11,7 @@ export interface Amounts {
 }
 
 /** Whether an event takes money back. It is then no conversion. */
-export function isRefund({ goal, reward }: Pick<Outcome, "goal" | "reward">, goals: Goals | null): boolean {
+export function isRefund({ goal, reward }: Pick<GoalEvent, "goal" | "reward">, goals: Goals | null): boolean {
   return reward !== null && reward < 0 && goals?.[goal]?.value !== undefined;
 }
 
@@ -19,7 +19,7 @@ export function isRefund({ goal, reward }: Pick<Outcome, "goal" | "reward">, goa
  * The amounts of an impression that count, by goal with a value, from its events in any order. As `goalOutcomes` has it, an event that
  * restates or retracts replaces all earlier ones, and the greatest event of each name counts.
  */
-export function amountsOf(events: readonly Outcome[], goals: Goals): Readonly<Record<string, Amounts>> {
+export function amountsOf(events: readonly GoalEvent[], goals: Goals): Readonly<Record<string, Amounts>> {
   const lines = new Map<string, Map<string, number>>();
   for (const { goal, event, reward, restates } of events.toSorted(compare)) {
     if (goals[goal]?.value === undefined) continue;
@@ -43,7 +43,7 @@ export function amountsOf(events: readonly Outcome[], goals: Goals): Readonly<Re
   );
 }
 
-function compare(a: Outcome, b: Outcome): number {
+function compare(a: GoalEvent, b: GoalEvent): number {
   if (a.at !== b.at) return a.at - b.at;
   if (a.event !== b.event) return a.event < b.event ? -1 : 1;
   return (a.reward ?? Number.NEGATIVE_INFINITY) - (b.reward ?? Number.NEGATIVE_INFINITY);

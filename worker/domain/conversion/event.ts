@@ -2,7 +2,7 @@ import type { KeyGiver, KeyHashes } from "../ids/join-key.ts";
 import { firstIdAt } from "../ids/uuid.ts";
 
 /** The content of a conversion event, whichever impression it belongs to. */
-export interface Outcome {
+export interface GoalEvent {
   readonly goal: string;
   /** Names the event: the webhook's id and, in a batch, the item's place. */
   readonly event: string;
@@ -17,7 +17,7 @@ export interface Outcome {
 }
 
 /** A conversion event that names a join key instead of an impression, as it was delivered. */
-export interface KeyedEvent extends Outcome {
+export interface KeyedEvent extends GoalEvent {
   /** Hashes of the key, as if a backend and as if a page had given it. */
   readonly key: Readonly<Record<KeyGiver, KeyHashes>>;
   /** Whether a page reported the conversion to the sender. */
@@ -36,7 +36,7 @@ export interface ByKey {
 }
 
 /** A conversion event of one impression, as it was delivered. */
-export interface ConversionEvent extends Outcome {
+export interface ConversionEvent extends GoalEvent {
   /** UUID of the impression. */
   readonly impression: string;
   /** Start of the model that decided, as the impression's token states it. Absent if the event did not come with a token. */
@@ -58,7 +58,7 @@ export const isOfPage = (event: string): boolean => /^page \S+ \S+$/.test(event)
  */
 export const isOfRecord = (event: string): boolean => /^\S+ (order|line|cancel|refund) \S/.test(event);
 
-type Named = Pick<Outcome, "goal" | "event" | "at">;
+type Named = Pick<GoalEvent, "goal" | "event" | "at">;
 
 /** Whether two events have one name and contradict each other. A version of a record with another time is a revision. */
 export function isConflict(one: Named, other: Named): boolean {

@@ -1,5 +1,5 @@
 import type { Goals } from "../model/goals.ts";
-import type { Outcome } from "./event.ts";
+import type { GoalEvent } from "./event.ts";
 import { differs, type ResolvedReward, type RewardChange, resolved } from "./reward.ts";
 
 /** What a conversion changes for the policies. */
@@ -12,11 +12,11 @@ export type Change = Pick<RewardChange, "before" | "after">;
 export class Fold {
   readonly #shownAt: number;
   readonly #goals: Goals | null;
-  readonly #events: Outcome[];
+  readonly #events: GoalEvent[];
   #resolved: ResolvedReward | null;
 
   /** @param shownAt of the impression, in ms since 1970. @param earlier conversions that count and have come before. */
-  constructor(shownAt: number, goals: Goals | null, earlier: readonly Outcome[] = []) {
+  constructor(shownAt: number, goals: Goals | null, earlier: readonly GoalEvent[] = []) {
     this.#shownAt = shownAt;
     this.#goals = goals;
     this.#events = [...earlier];
@@ -29,7 +29,7 @@ export class Fold {
   }
 
   /** Adds a conversion. Returns undefined if the policies have nothing to observe. */
-  add(event: Outcome): Change | undefined {
+  add(event: GoalEvent): Change | undefined {
     const before = this.#resolved;
     this.#events.push(event);
     const after = resolved(this.#events, this.#goals, this.#shownAt);

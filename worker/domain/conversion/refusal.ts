@@ -1,14 +1,14 @@
 import { MOST_AMOUNT } from "../../protocol/most.ts";
 import { didYouMean } from "../../protocol/nearest.ts";
 import type { ModelConfig } from "../model/model.ts";
-import type { Outcome } from "./event.ts";
+import type { GoalEvent } from "./event.ts";
 import { isInRange } from "./reward.ts";
 
 /** The part of a configuration that says which conversions count. */
 export type Rules = Pick<ModelConfig, "window" | "goals" | "reward">;
 
 /** Whether an amount has another currency than its goal, which the model declares. */
-export function isOtherCurrency({ goal, currency }: Pick<Outcome, "goal" | "currency">, { goals }: Pick<Rules, "goals">): boolean {
+export function isOtherCurrency({ goal, currency }: Pick<GoalEvent, "goal" | "currency">, { goals }: Pick<Rules, "goals">): boolean {
   if (currency === undefined || (goals && !Object.hasOwn(goals, goal))) return false;
   return currency !== goals?.[goal].value?.currency;
 }
@@ -20,7 +20,7 @@ export function rangeRefusal(reward: number | null): string | undefined {
 }
 
 /** Why the model refuses a conversion; undefined if it does not. */
-export function refusal({ reward, goal, currency }: Outcome, { reward: range, goals }: Rules): string | undefined {
+export function refusal({ reward, goal, currency }: GoalEvent, { reward: range, goals }: Rules): string | undefined {
   if (goals && !Object.hasOwn(goals, goal)) {
     const names = Object.keys(goals);
     return `goal: expected one of ${names.join(", ")}, got ${goal}${didYouMean(goal, names)}`;

@@ -7,7 +7,7 @@ import type { Appended, Policies } from "../model/policies.ts";
 import { differences } from "../model/reconfiguration.ts";
 import { type Amounts, amountsOf } from "./amounts.ts";
 import type { ConversionStatus } from "./conversion.ts";
-import type { Outcome } from "./event.ts";
+import type { GoalEvent } from "./event.ts";
 
 /** The reward of an impression, resolved from all its conversions. */
 export interface ResolvedReward {
@@ -55,9 +55,9 @@ export function counting<Conversion extends { readonly status: ConversionStatus 
  * waits for the conversion that it retracts, and a refund for its order. Goals that a model does not declare any more do not count,
  * nor rewards beyond the range, which earlier versions stored.
  */
-export function resolved(all: readonly Outcome[], goals: Goals | null, shownAt: number): ResolvedReward | null {
+export function resolved(all: readonly GoalEvent[], goals: Goals | null, shownAt: number): ResolvedReward | null {
   const outcomes = all.filter(({ goal, reward }) => isInRange(reward) && (!goals || Object.hasOwn(goals, goal)));
-  const paid = ({ goal, reward }: Outcome): boolean => reward !== null && (reward > 0 || goals?.[goal]?.value === undefined);
+  const paid = ({ goal, reward }: GoalEvent): boolean => reward !== null && (reward > 0 || goals?.[goal]?.value === undefined);
   if (!outcomes.some(paid)) return null;
   const events = outcomes.map(({ event, ...outcome }) => ({ ...outcome, eventId: event }));
   const reached = goalOutcomes(events, { shownAt, goals });

@@ -8,7 +8,7 @@ import { checkGrows, configureModel, isSame, type ModelConfig, reconfigureModel,
 import { relearntModel } from "../../domain/model/relearnt-model.ts";
 import { type Environment, graceMs } from "../../environment.ts";
 import { PublicationStore } from "../../kv/publication-store.ts";
-import type { Catalogue as Changed, Imported, Rollback } from "../../protocol/answers.ts";
+import type { CatalogueVersion, Imported, Rollback } from "../../protocol/answers.ts";
 import { Problem, unknownModel } from "../../protocol/problem.ts";
 import type { Action, ActionsPatch, ModelBody, ModelPatch } from "../../protocol/schema.ts";
 import type { AdministrationRpc, Implemented } from "../../rpc/learner.ts";
@@ -112,16 +112,16 @@ export class Administration implements Implemented<AdministrationRpc> {
     return null;
   }
 
-  setActions(actions: readonly Action[]): Promise<Changed> {
+  setActions(actions: readonly Action[]): Promise<CatalogueVersion> {
     return this.#replaceActions(actions);
   }
 
-  async changeActions(patch: ActionsPatch): Promise<Changed> {
+  async changeActions(patch: ActionsPatch): Promise<CatalogueVersion> {
     this.#parts.current.get();
     return this.#replaceActions(this.#parts.store.catalogue.with(patch));
   }
 
-  async #replaceActions(actions: readonly Action[]): Promise<Changed> {
+  async #replaceActions(actions: readonly Action[]): Promise<CatalogueVersion> {
     const { store, current, publishing, upkeep } = this.#parts;
     const { config, featurize } = current.get();
     checkActions(actions);

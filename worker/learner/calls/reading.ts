@@ -67,7 +67,7 @@ export class Reading implements Implemented<ReadingRpc> {
     return examine({ config, policy, seq, page });
   }
 
-  async estimates(context?: Features): Promise<readonly Message.Estimate[]> {
+  async estimates(context?: Features): Promise<readonly Message.ActionEvidence[]> {
     const { store, current, running, coordinator } = this.#parts;
     const { featurize } = current.get();
     const [{ policy }] = await running.publicPolicies();

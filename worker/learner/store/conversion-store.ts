@@ -1,7 +1,7 @@
 import type { ConversionRow } from "../../domain/archive/log-line.ts";
 import { isRefund } from "../../domain/conversion/amounts.ts";
 import type { ConversionStatus, StoredConversion } from "../../domain/conversion/conversion.ts";
-import { type ByKey, type ConversionEvent, isOfPage, isOfRecord, type Outcome, waitingFor } from "../../domain/conversion/event.ts";
+import { type ByKey, type ConversionEvent, type GoalEvent, isOfPage, isOfRecord, waitingFor } from "../../domain/conversion/event.ts";
 import { digestOf } from "../../domain/conversion/event-digest.ts";
 import type { KeyHashes } from "../../domain/ids/join-key.ts";
 import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
@@ -71,14 +71,14 @@ export class ConversionStore {
    * this key whose window was open at the time of the event. Without one, returns the name under which the event waits for its
    * impression.
    */
-  attribute({ key, older = [], action }: ByKey, { goal, event, reward, at }: Outcome, windowMs: number): string {
+  attribute({ key, older = [], action }: ByKey, { goal, event, reward, at }: GoalEvent, windowMs: number): string {
     const before = this.sentTo({ key, older }, { goal, event, reward, at });
     if (before !== undefined) return before;
     return this.#impressions.newestWithKey([key, ...older], action, at - windowMs, at + 1) ?? waitingFor(key, at);
   }
 
   /** The impression that has an event of this name already, or the name under which this very event waits. */
-  sentTo({ key, older = [] }: Pick<ByKey, "key" | "older">, { goal, event, reward, at }: Outcome): string | undefined {
+  sentTo({ key, older = [] }: Pick<ByKey, "key" | "older">, { goal, event, reward, at }: GoalEvent): string | undefined {
     // Another version of the event that still waits does not keep this one waiting, but a repetition finds the same row.
     const sent = `SELECT impression FROM conversions WHERE key IN (SELECT value FROM json_each(?)) AND (goal = ? OR ?) AND event = ?
       AND (status <> 'orphan' OR (at = ? AND reward IS ?)) ORDER BY status = 'orphan' LIMIT 1`;
@@ -237,7 +237,7 @@ export class ConversionStore {
   }
 
   /** Whether an event with a join key was erased. */
-  isErased({ key, older = [] }: Pick<ByKey, "key" | "older">, { goal, event }: Outcome): boolean {
+  isErased({ key, older = [] }: Pick<ByKey, "key" | "older">, { goal, event }: GoalEvent): boolean {
     const digests = [key, ...older].map((hash) => digestOf(hash, { goal, event }));
     const query = "SELECT 1 FROM erased WHERE digest IN (SELECT value FROM json_each(?)) LIMIT 1";
     return this.#database.query(query, JSON.stringify(digests)).length > 0;

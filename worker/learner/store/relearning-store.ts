@@ -3,7 +3,7 @@ import type { ResolvedReward } from "../../domain/conversion/reward.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";
 import type { Database } from "./database.ts";
 import { BlockStore } from "./impressions/block-store.ts";
-import { type Outcome, outcomeColumns, outcomeOf, stateOf } from "./impressions/outcome.ts";
+import { outcomeColumns, outcomeOf, type StoredOutcome, stateOf } from "./impressions/outcome.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 
 /** A running relearning. */
@@ -77,7 +77,7 @@ export class RelearningStore {
   }
 
   /** Outcomes that differ from the stored ones. Null: nothing was observed. */
-  differing(): { readonly id: string; readonly outcome: Outcome | null }[] {
+  differing(): { readonly id: string; readonly outcome: StoredOutcome | null }[] {
     const newest = "(SELECT id, max(seq), reward, converted, delays, amounts FROM relearnt_outcomes GROUP BY id)";
     const rows = this.#database.query<
       Record<"delays" | "amounts", string | null> & { id: string; reward: number | null; converted: number }

@@ -1,4 +1,4 @@
-import type { ByKey, Outcome } from "../../../domain/conversion/event.ts";
+import type { ByKey, GoalEvent } from "../../../domain/conversion/event.ts";
 import { digestOf } from "../../../domain/conversion/event-digest.ts";
 import { homeOf } from "../../../domain/ids/home.ts";
 import type { KeyHashes } from "../../../domain/ids/join-key.ts";
@@ -92,14 +92,14 @@ export class LinkStore {
   }
 
   /** The impression to which an event with this name was forwarded. */
-  forwardedTo({ key, older = [] }: Pick<ByKey, "key" | "older">, outcome: Outcome): Link | undefined {
+  forwardedTo({ key, older = [] }: Pick<ByKey, "key" | "older">, outcome: GoalEvent): Link | undefined {
     const digests = [key, ...older].map((hash) => digestOf(hash, outcome));
     const query = "SELECT impression, shard FROM forwarded WHERE digest IN (SELECT value FROM json_each(?)) LIMIT 1";
     return this.#database.query<Link & Record<string, SqlStorageValue>>(query, JSON.stringify(digests))[0];
   }
 
   /** Notes that an event was forwarded, so that later events of its name go to the same impression. */
-  noteForwarded(key: string, outcome: Outcome, { impression, shard }: Link): void {
+  noteForwarded(key: string, outcome: GoalEvent, { impression, shard }: Link): void {
     this.#database.query("INSERT OR IGNORE INTO forwarded VALUES (?, ?, ?)", digestOf(key, outcome), impression, shard);
   }
 

@@ -14,9 +14,9 @@ import {
   detailsOf,
   isRetracted,
   NOTHING_BROUGHT,
-  type Outcome,
   type OutcomeRow,
   outcomeColumns,
+  type StoredOutcome,
   stateOf,
 } from "./outcome.ts";
 
@@ -68,16 +68,16 @@ export class OutcomeStore {
   }
 
   /** Stores what a live impression has brought. A rollback restores the counters itself. */
-  restore(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
+  restore(impression: StoredImpression, after: StoredOutcome | null, windows: Windows): void {
     this.#set(impression, this.#detailsOf(impression), after, windows);
   }
 
-  #set(impression: StoredImpression, before: Details, after: Outcome | null, windows: Windows): void {
+  #set(impression: StoredImpression, before: Details, after: StoredOutcome | null, windows: Windows): void {
     this.#tallies.change(impression.id, impression.arm, windows, broughtOf(impression), after);
     this.#store(impression, before, after, windows);
   }
 
-  #store(impression: StoredImpression, before: Details, after: Outcome | null, windows: Windows): void {
+  #store(impression: StoredImpression, before: Details, after: StoredOutcome | null, windows: Windows): void {
     const { id } = impression;
     const reached = { before: before.delays, after: after?.delays ?? null };
     this.#delays.change([{ id, ...reached }], windows);
@@ -96,14 +96,14 @@ export class OutcomeStore {
   }
 
   /** Stores what a live impression has brought, and counts the change. */
-  change(impression: StoredImpression, after: Outcome | null, windows: Windows): void {
+  change(impression: StoredImpression, after: StoredOutcome | null, windows: Windows): void {
     const before = this.#detailsOf(impression);
     this.#countChange(impression, before, after);
     this.#set(impression, before, after, windows);
   }
 
   /** Stores what live impressions have brought without conversions that were refused, and counts their buckets anew. */
-  correct(corrections: readonly { readonly impression: StoredImpression; readonly after: Outcome | null }[], windows: Windows): void {
+  correct(corrections: readonly { readonly impression: StoredImpression; readonly after: StoredOutcome | null }[], windows: Windows): void {
     for (const { impression, after } of corrections) {
       const before = this.#detailsOf(impression);
       this.#countChange(impression, before, after);
@@ -124,7 +124,7 @@ export class OutcomeStore {
   }
 
   /** Counts the change from an impression and its stored details. */
-  #countChange(was: StoredImpression, before: Details, after: Outcome | null): void {
+  #countChange(was: StoredImpression, before: Details, after: StoredOutcome | null): void {
     const is = { ...NOTHING_BROUGHT, ...after };
     this.#database.count("converted", Number(is.converted) - Number(was.converted));
     this.#database.count("retracted", Number(isRetracted(is)) - Number(isRetracted(was)));

@@ -4,7 +4,7 @@ import type { StoredImpression } from "../../../domain/impression/impression.ts"
 import type { Brought } from "../counts/tally-store.ts";
 
 /** The reward of an impression, when each goal was first reached, and what its orders have brought. */
-export interface Outcome extends Brought {
+export interface StoredOutcome extends Brought {
   readonly delays: Delays | null;
   readonly amounts: Readonly<Record<string, Amounts>> | null;
 }
@@ -16,13 +16,13 @@ export const [RETRACTED, CONVERTED, WAITS] = [0, 1, 2];
 export type OutcomeRow = { readonly reward: number | null; readonly converted: number };
 /** The columns with its details. */
 export type DetailsRow = { readonly delays: string | null; readonly amounts: string | null };
-export type Details = Pick<Outcome, "delays" | "amounts">;
+export type Details = Pick<StoredOutcome, "delays" | "amounts">;
 
 /** An impression without an outcome. */
 export const NOTHING_BROUGHT = { reward: null, converted: false, waits: false };
 
 /** A reward in the form that is stored. */
-export function outcomeOf(resolved: ResolvedReward): Outcome {
+export function outcomeOf(resolved: ResolvedReward): StoredOutcome {
   const { reward, delays, amounts = null } = resolved;
   const converted = hasConverted(delays);
   const reached = Object.keys(delays).length > 0;
@@ -32,7 +32,7 @@ export function outcomeOf(resolved: ResolvedReward): Outcome {
 }
 
 /** The columns `reward`, `converted`, `delays` and `amounts` of an outcome. */
-export function outcomeColumns({ reward, converted, waits, delays, amounts }: Outcome): readonly unknown[] {
+export function outcomeColumns({ reward, converted, waits, delays, amounts }: StoredOutcome): readonly unknown[] {
   const state = waits ? WAITS : converted ? CONVERTED : RETRACTED;
   return [reward, state, delays && JSON.stringify(delays), amounts && JSON.stringify(amounts)];
 }
