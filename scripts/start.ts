@@ -3,7 +3,7 @@
 import { ApiError, call, UnreachableError } from "../cli/api.ts";
 import { command } from "../cli/command.ts";
 import { DEV_VARS, freshSecrets, readDevVars, writeDevVars } from "../cli/dev-vars.ts";
-import { SHOP_MODEL, shopActions, shopModel } from "../pages/shop/assortment.ts";
+import { SHOP_MODEL, shopActions, shopModel } from "../demo/assortment.ts";
 import { anyFreePort, askedToStop, isFree, StartError, WorkerProcess } from "./worker-process.ts";
 
 const DEFAULT_PORT = 8787;

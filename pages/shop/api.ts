@@ -1,5 +1,5 @@
+import { contextOf, SHOP_MODEL } from "../../demo/assortment.ts";
 import { call } from "../ui/call.ts";
-import { contextOf, SHOP_MODEL } from "./assortment.ts";
 
 export interface Recommended {
   readonly impressionId: string;

@@ -1,8 +1,8 @@
+import { products } from "../../demo/assortment.ts";
 import { Legend, Marks } from "../ui/marks.tsx";
 import { whole } from "../ui/notation.ts";
 import { Head } from "../ui/table.tsx";
 import type { ProductEvidence } from "./api.ts";
-import { products } from "./assortment.ts";
 import { errorOf, waitingBand } from "./belief.ts";
 import type { Session } from "./session.ts";
 import { productOf, profileOf } from "./story.ts";

@@ -1,5 +1,5 @@
+import { SHOP_WINDOW_MS } from "../../demo/assortment.ts";
 import { whole } from "../ui/notation.ts";
-import { SHOP_WINDOW_MS } from "./assortment.ts";
 import type { Session } from "./session.ts";
 import { profileOf, stage } from "./story.ts";
 

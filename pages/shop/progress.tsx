@@ -1,5 +1,5 @@
+import { products } from "../../demo/assortment.ts";
 import { whole } from "../ui/notation.ts";
-import { products } from "./assortment.ts";
 import type { Visit } from "./crowd.ts";
 import type { Session } from "./session.ts";
 

@@ -1,5 +1,5 @@
+import { profiles, SHOP_WINDOW_MS } from "../../demo/assortment.ts";
 import { forget, type Knowledge, type ProductEvidence, readKnowledge, recommend, report } from "./api.ts";
-import { profiles, SHOP_WINDOW_MS } from "./assortment.ts";
 import { Crowd, type Visit } from "./crowd.ts";
 import type { Shown, ShownStatus } from "./shown.ts";
 

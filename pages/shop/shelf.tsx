@@ -1,5 +1,5 @@
+import { profiles } from "../../demo/assortment.ts";
 import { Icon } from "../ui/icon.tsx";
-import { profiles } from "./assortment.ts";
 import type { Session } from "./session.ts";
 import type { Shown } from "./shown.ts";
 import { productOf, profileOf, story } from "./story.ts";

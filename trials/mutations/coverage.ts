@@ -6,7 +6,7 @@ import type { Tree } from "./tree.ts";
 
 /** Tests that run product code in other processes, which report no places. The mutated file selects these tests. */
 const ELSEWHERE: readonly [product: RegExp, tests: RegExp][] = [
-  [/^pages\//, /^test\/browser\/(shop|dashboard|playground)/],
+  [/^(demo|pages)\//, /^test\/browser\/(shop|dashboard|playground)/],
   [/^(publication|local)\//, /^test\/browser\/local/],
   [/^beacon\//, /^test\/browser\/beacon/],
   [/^(publication|worker)\//, /^test\/simulation\//],

@@ -58,7 +58,7 @@ export class Tree {
 
   /** Builds everything that depends on `file`. */
   async build(file: string): Promise<void> {
-    const page = file.startsWith("pages/");
+    const page = /^(demo|pages)\//.test(file);
     if (PACKAGED.test(file)) await this.#node(["scripts/build.ts"]);
     else if (file.startsWith("worker/")) await this.#node(["scripts/openapi.ts"]);
     if (page || file.startsWith("worker/")) await this.#node(["pages/build.ts"]);

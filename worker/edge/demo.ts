@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import * as v from "valibot";
-import { contextOf, profiles, SHOP_MODEL } from "../../pages/shop/assortment.ts";
+import { contextOf, profiles, SHOP_MODEL } from "../../demo/assortment.ts";
 import { type Environment, isDemo } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { valid } from "../protocol/validation.ts";

@@ -1,6 +1,6 @@
 import { delayLinTs, Recommender } from "afterclick";
 import { afterEach, expect, it, vi } from "vitest";
-import { contextOf, type Profile, profiles, shopActions, shopModel } from "../../../pages/shop/assortment.ts";
+import { contextOf, type Profile, profiles, shopActions, shopModel } from "../../../demo/assortment.ts";
 import { drawDelay, drawVisitor } from "../../../pages/shop/crowd.ts";
 import { featurizer, vectorAt } from "../../../publication/featurizer.ts";
 import { stream } from "../../../simulation/stream.ts";

@@ -108,17 +108,18 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/learner": ["worker/environment.ts", "type worker/rpc", "worker/learner/*"],
   "worker/edge": [
     ...["worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv"],
-    ...["worker/edge/senders", "pages/shop/assortment.ts"],
+    ...["worker/edge/senders", "demo"],
   ],
   "worker/edge/senders": ["worker/environment.ts", "worker/domain/*", "worker/protocol"],
   worker: ["worker/protocol", "worker/rpc", "worker/kv", "worker/edge", "worker/learner/learner.ts"],
   "worker/older-typescript": ["worker/settings.ts", "type worker/edge", "type worker/protocol"],
+  demo: [],
   "pages/ui": [],
-  "pages/shop": ["pages/ui", "type worker/protocol"],
+  "pages/shop": ["demo", "pages/ui", "type worker/protocol"],
   "pages/dashboard": ["pages/ui", "pages/shop", "type worker/protocol"],
   "pages/playground": ["afterclick", "simulation"],
   "pages/playground/client": ["pages/ui", "pages/playground"],
-  pages: ["pages/ui", "pages/shop", "pages/dashboard", "pages/playground/policy.ts"],
+  pages: ["demo", "pages/ui", "pages/shop", "pages/dashboard", "pages/playground/policy.ts"],
   simulation: ["afterclick"],
   experiments: [
     "afterclick",
@@ -183,7 +184,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["afterclick", "cli", "cli/replay", "scripts/worker-process.ts", "worker/domain/*", "worker/environment.ts", "worker/index.ts"],
   ],
   "trials/sizing": ["publication", "worker/domain/*"],
-  scripts: ["cli", "pages/shop/assortment.ts", "worker/openapi"],
+  scripts: ["cli", "demo", "worker/openapi"],
 };
 
 const ROOTS = [
@@ -193,6 +194,7 @@ const ROOTS = [
   "publication",
   "local",
   "beacon",
+  "demo",
   "worker",
   "pages",
   "simulation",

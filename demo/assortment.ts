@@ -1,4 +1,4 @@
-// The demonstration shop's products and visitors. Plain data for the page, its backend and `npm start`.
+// Products, visitors and model of the demonstration shop. Plain data for the page, its backend and `npm start`.
 
 /** Name of the shop's model. */
 export const SHOP_MODEL = "demo";
