@@ -1,10 +1,10 @@
 import { DelayEstimate } from "afterclick";
 import { expect, it } from "vitest";
-import { compareArms, type Stratum } from "../../../comparison/arm-comparison.ts";
-import { armSteps, type ShownList } from "../../../comparison/arm-step.ts";
-import { intervalHalfWidth } from "../../../comparison/confidence-sequence.ts";
-import { sampleRatioEvidence } from "../../../comparison/sample-ratio.ts";
 import { changingWorld, decisionDays } from "../../../experiments/daily-looks.ts";
+import { compareArms, type Stratum } from "../../../src/comparison/arm-comparison.ts";
+import { armSteps, type ShownList } from "../../../src/comparison/arm-step.ts";
+import { intervalHalfWidth } from "../../../src/comparison/confidence-sequence.ts";
+import { sampleRatioEvidence } from "../../../src/comparison/sample-ratio.ts";
 import { isTooFew } from "../../../src/too-few.ts";
 
 const options = { effect: 0.01, now: 30 };

@@ -1,6 +1,6 @@
 import { DelayEstimate } from "afterclick";
-import { type ArmComparison, compareArms, type Stratum } from "../../../comparison/arm-comparison.ts";
-import type { ArmStep } from "../../../comparison/arm-step.ts";
+import { type ArmComparison, compareArms, type Stratum } from "../../../src/comparison/arm-comparison.ts";
+import type { ArmStep } from "../../../src/comparison/arm-step.ts";
 import type { Assignment } from "../../protocol/figures.ts";
 import { type Windows, windowOf } from "../model/goals.ts";
 import { gridOf, grownAt, type Interval } from "./delay-grid.ts";

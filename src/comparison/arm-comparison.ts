@@ -1,5 +1,6 @@
-import { type DelayDistribution, type DelayEstimate, type TooFew, tooFew } from "afterclick";
-import { outOfRange, positiveShare } from "../src/argument.ts";
+import { outOfRange, positiveShare } from "../argument.ts";
+import type { DelayDistribution, DelayEstimate } from "../delay-estimate.ts";
+import { type TooFew, tooFew } from "../too-few.ts";
 import type { ArmStep } from "./arm-step.ts";
 import { intervalHalfWidth } from "./confidence-sequence.ts";
 
@@ -17,6 +18,9 @@ export interface ComparisonOptions {
   /** Time of the look. Impressions shown later are ignored. */
   readonly now: number;
 }
+
+/** The estimated delay law, as the package's DelayEstimate states it. */
+type Delays = Pick<DelayEstimate, "below" | "distribution" | "followed">;
 
 /** Treatment minus control, with an interval that holds at all looks together. */
 export interface Difference {
@@ -72,7 +76,7 @@ interface Arm {
  * **Source:** Mantel, Haenszel 1959; Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas 2021, Theorem 2.2; Lagakos, Barraj, De Gruttola 1988,
  * for F.
  */
-export function compareArms(strata: readonly Stratum[], delays: DelayEstimate, options: ComparisonOptions): ArmComparison {
+export function compareArms(strata: readonly Stratum[], delays: Delays, options: ComparisonOptions): ArmComparison {
   const effect = positiveShare("effect", options.effect);
   const alpha = positiveShare("alpha", options.alpha ?? 0.05);
   if (alpha === 1) throw outOfRange("alpha", "less than 1", alpha);
@@ -121,7 +125,7 @@ interface Pair {
 
 /** The delay law at a look. */
 interface Look {
-  readonly delays: DelayEstimate;
+  readonly delays: Delays;
   readonly law: DelayDistribution;
   readonly now: number;
 }
