@@ -1,8 +1,8 @@
 import type { Core } from "../core/core.ts";
-import { bounded, type Limits, missingShare } from "./bounded.ts";
-import type { Estimate } from "./estimate.ts";
-import type { MaturedLog } from "./matured-log.ts";
-import { estimateOf, meanOf, type Part, type Row } from "./row.ts";
+import { bounded, type Limits, missingShare } from "./estimate/bounded.ts";
+import type { Estimate } from "./estimate/estimate.ts";
+import { estimateOf, meanOf, type Part, type Row } from "./estimate/row.ts";
+import type { MaturedLog } from "./log/matured-log.ts";
 
 /** The estimators of a policy, each as a function that computes it. */
 export interface Estimators {

@@ -1,9 +1,9 @@
-import { isAll } from "./bounded.ts";
-import { effectiveRewards, type Figure, stated } from "./enough.ts";
-import type { Estimate } from "./estimate.ts";
+import { isAll } from "./estimate/bounded.ts";
+import { effectiveRewards, type Figure, stated } from "./estimate/enough.ts";
+import type { Estimate } from "./estimate/estimate.ts";
+import { type Row, weightsOf } from "./estimate/row.ts";
 import { estimatorsOf } from "./estimators.ts";
-import { maturedReward } from "./matured-log.ts";
-import { type Row, weightsOf } from "./row.ts";
+import { maturedReward } from "./log/matured-log.ts";
 import { type EvaluationRequest, weighedLog } from "./weighed-log.ts";
 
 /** Expected reward per decision, by several estimators, each with a 95 % interval, or with the number of decisions that it needs. */

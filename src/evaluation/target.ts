@@ -4,7 +4,7 @@ import { UnsupportedError } from "../errors.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { PolicyDescriptor } from "../policy/rule.ts";
 import { Recommender, type RecommenderOptions } from "../recommender.ts";
-import { type LoggedConversion, type LoggedDecision, pointsOf } from "./log.ts";
+import { type LoggedConversion, type LoggedDecision, pointsOf } from "./log/log.ts";
 
 /** Probability with which a policy would have chosen each candidate of a logged decision. **Shapes:** k. */
 export type Target = (decision: LoggedDecision, place: number) => ArrayLike<number>;

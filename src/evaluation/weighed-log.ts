@@ -1,13 +1,13 @@
 import { compileCore } from "#core-module";
 import { wholeNumber, wrongType } from "../argument.ts";
 import { type Core, instantiate } from "../core/core.ts";
-import { countedGoals } from "./counted-goals.ts";
-import { decisionsUntil, type LoggedDecision } from "./log.ts";
-import { MaturedLog, maturedReward } from "./matured-log.ts";
-import { checked, type PolicyRequest } from "./request.ts";
+import type { Row } from "./estimate/row.ts";
+import { countedGoals } from "./log/counted-goals.ts";
+import { decisionsUntil, type LoggedDecision } from "./log/log.ts";
+import { MaturedLog, maturedReward } from "./log/matured-log.ts";
+import { checked, type PolicyRequest } from "./log/request.ts";
+import { LoggedSupport, otherRatio } from "./log/support.ts";
 import { rewardModel } from "./reward-model.ts";
-import type { Row } from "./row.ts";
-import { LoggedSupport, otherRatio } from "./support.ts";
 import { fitted, fittedTarget, givenTarget, type Target } from "./target.ts";
 
 /** Request of `evaluate`. */

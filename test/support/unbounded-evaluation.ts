@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
+import { estimateOf, weightsOf } from "../../src/evaluation/estimate/row.ts";
 import { PARTS } from "../../src/evaluation/estimators.ts";
-import { estimateOf, weightsOf } from "../../src/evaluation/row.ts";
 import { type EvaluationRequest, weighedLog } from "../../src/evaluation/weighed-log.ts";
 
 const module = new WebAssembly.Module(readFileSync(new URL("../../dist/core.wasm", import.meta.url)));

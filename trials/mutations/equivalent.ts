@@ -53,7 +53,7 @@ export const equivalents: readonly Equivalent[] = [
     why: "The list is searched for a cohort that holds `start` just before. One that begins there would have been found.",
   },
   {
-    file: "src/evaluation/maturity.ts",
+    file: "src/evaluation/log/maturity.ts",
     original: "next < order.length",
     replacement: "true",
     why: "Past the end the age is undefined, which is less than no delay, so the loop ends there as well.",

@@ -2,7 +2,7 @@ import type { Evaluation } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { geometric } from "../../../simulation/delay-law.ts";
 import { stream } from "../../../simulation/stream.ts";
-import { ProductLimit } from "../../../src/evaluation/maturity.ts";
+import { ProductLimit } from "../../../src/evaluation/log/maturity.ts";
 import { drawn, estimateIn, evaluated, LOGGED, RATES } from "../../support/logged-decisions.ts";
 import { type PlainDecision, studentAt975 } from "../../support/plain-evaluation.ts";
 import { unboundedEvaluation } from "../../support/unbounded-evaluation.ts";

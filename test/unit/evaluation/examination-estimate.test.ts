@@ -2,7 +2,7 @@ import { type Estimate, estimateExamination, type Figure, isTooFew, type LoggedI
 import { describe, expect, it } from "vitest";
 import { drawRates, EXAMINATION, ListPolicy, listLog } from "../../../simulation/list-world.ts";
 import { stream } from "../../../simulation/stream.ts";
-import { oddsInterval } from "../../../src/evaluation/odds-interval.ts";
+import { oddsInterval } from "../../../src/evaluation/estimate/odds-interval.ts";
 
 // Examination weights from the places of conversions.
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { oddsInterval } from "../../../src/evaluation/odds-interval.ts";
+import { oddsInterval } from "../../../src/evaluation/estimate/odds-interval.ts";
 
 describe("the interval of odds", () => {
   /** Probability that it holds the odds of `n` independent events, summed over all numbers of events of the own kind. */

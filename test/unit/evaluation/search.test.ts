@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ratioEstimate } from "../../../src/evaluation/estimate.ts";
+import { ratioEstimate } from "../../../src/evaluation/estimate/estimate.ts";
 
 it.each([10, 100, 400])("finds the ends of an interval over %i terms in at most 50 passes", (n) => {
   const value = Float64Array.from({ length: n }, (_, i) => (i % 7 === 0 ? 1 + (i % 3) : 0));

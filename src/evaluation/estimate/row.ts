@@ -1,6 +1,6 @@
-import type { Core } from "../core/core.ts";
+import type { Core } from "../../core/core.ts";
+import { type MaturedLog, maturedReward, type SeenRewards } from "../log/matured-log.ts";
 import { type Estimate, ratioEstimate, sumOf, type Terms } from "./estimate.ts";
-import { type MaturedLog, maturedReward, type SeenRewards } from "./matured-log.ts";
 
 /** One evaluated decision. */
 export interface Row extends SeenRewards {

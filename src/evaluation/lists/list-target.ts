@@ -1,8 +1,8 @@
-import { outOfRange, wrongType } from "../argument.ts";
-import type { PolicyDescriptor } from "../policy/rule.ts";
-import type { RecommenderOptions } from "../recommender.ts";
+import { outOfRange, wrongType } from "../../argument.ts";
+import type { PolicyDescriptor } from "../../policy/rule.ts";
+import type { RecommenderOptions } from "../../recommender.ts";
+import { candidatesFor, fitted, type PlacedDecision } from "../target.ts";
 import type { LoggedList } from "./list-log.ts";
-import { candidatesFor, fitted, type PlacedDecision } from "./target.ts";
 
 /** Probability with which a policy would have shown each candidate of a logged list at each of its places. **Shapes:** k x places, row-major. */
 export type ListTarget = (list: LoggedList, number: number) => ArrayLike<number>;

@@ -1,16 +1,16 @@
 import { compileCore } from "#core-module";
-import { wholeNumber, wrongType } from "../argument.ts";
-import { instantiate } from "../core/core.ts";
-import { examinationAt, parseExamination } from "../examination.ts";
-import { bounded, isAll, missingShare, type Weighed } from "./bounded.ts";
-import { countedGoals } from "./counted-goals.ts";
-import { effectiveRewards, type Figure, stated } from "./enough.ts";
+import { wholeNumber, wrongType } from "../../argument.ts";
+import { instantiate } from "../../core/core.ts";
+import { examinationAt, parseExamination } from "../../examination.ts";
+import { bounded, isAll, missingShare, type Weighed } from "../estimate/bounded.ts";
+import { effectiveRewards, type Figure, stated } from "../estimate/enough.ts";
+import { estimateOf, meanOf } from "../estimate/row.ts";
+import { countedGoals } from "../log/counted-goals.ts";
+import { MaturedLog, maturedReward, type SeenRewards } from "../log/matured-log.ts";
+import { checked, type PolicyRequest } from "../log/request.ts";
+import { isCertain, otherRatio } from "../log/support.ts";
 import { chancesOf, type LoggedItem, type LoggedList, listsUntil } from "./list-log.ts";
 import { fittedListTarget, givenListTarget, type ListTarget, type ShownChances } from "./list-target.ts";
-import { MaturedLog, maturedReward, type SeenRewards } from "./matured-log.ts";
-import { checked, type PolicyRequest } from "./request.ts";
-import { estimateOf, meanOf } from "./row.ts";
-import { isCertain, otherRatio } from "./support.ts";
 
 /** Request of `evaluateLists`. */
 export interface ListEvaluationRequest extends PolicyRequest<ListTarget> {

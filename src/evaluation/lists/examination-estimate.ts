@@ -1,13 +1,13 @@
 import { compileCore } from "#core-module";
-import { onlyKeys, record } from "../argument.ts";
-import { type Core, instantiate } from "../core/core.ts";
-import { type TooFew, tooFew } from "../too-few.ts";
-import type { Figure } from "./enough.ts";
-import type { Estimate } from "./estimate.ts";
+import { onlyKeys, record } from "../../argument.ts";
+import { type Core, instantiate } from "../../core/core.ts";
+import { type TooFew, tooFew } from "../../too-few.ts";
+import type { Figure } from "../estimate/enough.ts";
+import type { Estimate } from "../estimate/estimate.ts";
+import { oddsInterval } from "../estimate/odds-interval.ts";
+import { inverse } from "../estimate/symmetric-inverse.ts";
+import { type LogWindow, windowMsOf } from "../log/request.ts";
 import { chancesOf, type LoggedList, listsUntil } from "./list-log.ts";
-import { oddsInterval } from "./odds-interval.ts";
-import { type LogWindow, windowMsOf } from "./request.ts";
-import { inverse } from "./symmetric-inverse.ts";
 
 /** Request of `estimateExamination`. */
 export interface ExaminationRequest {

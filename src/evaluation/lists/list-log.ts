@@ -1,8 +1,8 @@
-import { finiteNumber, outOfRange, record, wholeNumber, wrongType } from "../argument.ts";
-import type { Points } from "../encoding/points.ts";
-import type { Goals } from "../goals.ts";
-import type { ChooseRequest } from "../policy/choose-request.ts";
-import { checkConversions, type LoggedConversion, loggedShare } from "./log.ts";
+import { finiteNumber, outOfRange, record, wholeNumber, wrongType } from "../../argument.ts";
+import type { Points } from "../../encoding/points.ts";
+import type { Goals } from "../../goals.ts";
+import type { ChooseRequest } from "../../policy/choose-request.ts";
+import { checkConversions, type LoggedConversion, loggedShare } from "../log/log.ts";
 
 /** An item of a logged list. */
 export interface LoggedItem {

@@ -1,7 +1,7 @@
-import { finiteNumber, matrix, nonEmptyString, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
-import { checkConversionTime } from "../conversion-time.ts";
-import { areEncoded, type Points } from "../encoding/points.ts";
-import { amountOf, type Goals } from "../goals.ts";
+import { finiteNumber, matrix, nonEmptyString, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../../argument.ts";
+import { checkConversionTime } from "../../conversion-time.ts";
+import { areEncoded, type Points } from "../../encoding/points.ts";
+import { amountOf, type Goals } from "../../goals.ts";
 
 /** The goal of a conversion that names none. */
 export const DEFAULT_GOAL = "conversion";
