@@ -1,7 +1,7 @@
 // The exports of core.wasm. Handles and pointers are u32, arrays hold f64. src/core is the only caller.
 
-export { gpScoreGroup, gpScoreWatched, gpWatch } from "./domain";
-export { gpInformationGain, gpLogMarginalLikelihood } from "./evidence";
+export { gpScoreGroup, gpScoreWatched, gpWatch } from "./gaussian-process/domain";
+export { gpInformationGain, gpLogMarginalLikelihood } from "./gaussian-process/evidence";
 export {
   gpAppendGroup,
   gpClamped,
@@ -22,11 +22,11 @@ export {
   gpSums,
   gpTouch,
   whitened as gpWhitened,
-} from "./gaussian-process";
-export { kernelMatrix } from "./kernels";
-export { squareRoots } from "./linalg";
-export { gpFind, gpNearest } from "./lookup";
-export { improvement, logImprovement } from "./normal";
-export { gpFactorPrior, gpSampleWatched } from "./pathwise";
-export { gpCovariance, gpMean, gpSample, gpScore } from "./posterior";
+} from "./gaussian-process/gaussian-process";
+export { kernelMatrix } from "./gaussian-process/kernels";
+export { squareRoots } from "./matrix/linalg";
+export { gpFind, gpNearest } from "./gaussian-process/lookup";
+export { improvement, logImprovement } from "./numbers/normal";
+export { gpFactorPrior, gpSampleWatched } from "./gaussian-process/pathwise";
+export { gpCovariance, gpMean, gpSample, gpScore } from "./gaussian-process/posterior";
 export * from "./linear";

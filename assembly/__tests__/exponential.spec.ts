@@ -1,4 +1,4 @@
-import { exponential, exponentials } from "../exponential";
+import { exponential, exponentials } from "../numbers/exponential";
 import { get, noise } from "./vectors";
 
 function at(x: f64): f64 {

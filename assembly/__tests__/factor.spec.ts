@@ -1,7 +1,7 @@
 import { NOT_POSITIVE_DEFINITE } from "../abi";
-import { downdate, factorise, invertDiagonal, LIFT, update, ZERO_COLUMN } from "../factor";
-import { solvePanel } from "../linalg";
-import { solve, solveFrom, solveTransposed } from "../vector";
+import { downdate, factorise, invertDiagonal, LIFT, update, ZERO_COLUMN } from "../matrix/factor";
+import { solvePanel } from "../matrix/linalg";
+import { solve, solveFrom, solveTransposed } from "../matrix/vector";
 import { distance, get, lower, noise, put, sameBits, vector, zeros } from "./vectors";
 
 const N = 23; // not a multiple of the four rows of a block

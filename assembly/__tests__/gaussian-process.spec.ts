@@ -1,6 +1,6 @@
 import { MATERN32, NOT_POSITIVE_DEFINITE, OK, SQUARED_EXPONENTIAL } from "../abi";
-import { gpScoreWatched, gpWatch } from "../domain";
-import { gpInformationGain, gpLogMarginalLikelihood } from "../evidence";
+import { gpScoreWatched, gpWatch } from "../gaussian-process/domain";
+import { gpInformationGain, gpLogMarginalLikelihood } from "../gaussian-process/evidence";
 import {
   GaussianProcess,
   gpAppendGroup,
@@ -21,9 +21,9 @@ import {
   gpSquares,
   gpSums,
   gpTouch,
-} from "../gaussian-process";
-import { gpFind, gpNearest } from "../lookup";
-import { gpCovariance, gpMean, gpSample, gpScore } from "../posterior";
+} from "../gaussian-process/gaussian-process";
+import { gpFind, gpNearest } from "../gaussian-process/lookup";
+import { gpCovariance, gpMean, gpSample, gpScore } from "../gaussian-process/posterior";
 import { distance, get, noise, put, sameBits, vector, zeros } from "./vectors";
 
 const D = 2;

@@ -1,5 +1,5 @@
 import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, MATERN52, OK, SQUARED_EXPONENTIAL } from "../abi";
-import { kernelMatrix } from "../kernels";
+import { kernelMatrix } from "../gaussian-process/kernels";
 import { get, noise, sameBits, vector, zeros } from "./vectors";
 
 /** variance 2, bias 0.5, lengthscales 0.5 and 4 */

@@ -1,4 +1,4 @@
-import { logarithm } from "../logarithm";
+import { logarithm } from "../numbers/logarithm";
 import { get, noise } from "./vectors";
 
 function expectSame(x: f64): void {

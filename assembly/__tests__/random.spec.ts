@@ -1,4 +1,4 @@
-import { normals, philoxBlock, uniforms } from "../random";
+import { normals, philoxBlock, uniforms } from "../numbers/random";
 import { distance, get, sameBits, zeros } from "./vectors";
 
 function block(c0: u32, c1: u32, c2: u32, c3: u32, k0: u32, k1: u32): u32[] {

@@ -1,5 +1,5 @@
 import { NOT_FINITE, OK } from "../abi";
-import { drawLists, drawScores, ridgeDraw, ridgeRows } from "../draws";
+import { drawLists, drawScores, ridgeDraw, ridgeRows } from "../ridge/draws";
 import {
   Ridge,
   ridgeAppend,
@@ -10,8 +10,8 @@ import {
   ridgeReward,
   ridgeState,
   ridgeTouch,
-} from "../ridge";
-import { ridgeProducts, ridgeSample, ridgeScore } from "../ridge-scores";
+} from "../ridge/ridge";
+import { ridgeProducts, ridgeSample, ridgeScore } from "../ridge/ridge-scores";
 import { distance, get, lower, noise, put, sameBits, vector, zeros } from "./vectors";
 
 const D = 7;

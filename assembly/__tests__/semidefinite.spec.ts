@@ -1,6 +1,6 @@
 import { NOT_POSITIVE_DEFINITE, OK } from "../abi";
-import { factorise, ZERO_COLUMN } from "../factor";
-import { factoriseSemidefinite } from "../semidefinite";
+import { factorise, ZERO_COLUMN } from "../matrix/factor";
+import { factoriseSemidefinite } from "../matrix/semidefinite";
 import { get, noise, put, sameBits, vector, zeros } from "./vectors";
 
 const N = 23; // not a multiple of the four rows of a block

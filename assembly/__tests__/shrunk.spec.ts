@@ -1,5 +1,5 @@
 import { NOT_POSITIVE_DEFINITE, OK } from "../abi";
-import { shrunkSolve } from "../shrunk";
+import { shrunkSolve } from "../ridge/shrunk";
 import { get, vector, zeros } from "./vectors";
 
 /** The squares of (1, 2) and (3, 1), packed; with the ridge 0.5 that is [[10.5, 5], [5, 5.5]], of determinant 32.75. */

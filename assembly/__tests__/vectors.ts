@@ -1,5 +1,5 @@
 import { allocateDoubles } from "../memory";
-import { normals } from "../random";
+import { normals } from "../numbers/random";
 
 // Test data in the core's memory. Nothing is released: a spec file is one short-lived module.
 

@@ -3,7 +3,7 @@ import type { CoreExports } from "./exports.ts";
 import type { LinearMemory } from "./linear-memory.ts";
 import type { RidgeHandle } from "./ridge-handle.ts";
 
-/** One stage of the scores of draws, see `assembly/draws.ts`. Its samples are level + <x, centre + scale L^-T z>. */
+/** One stage of the scores of draws, see `assembly/ridge/draws.ts`. Its samples are level + <x, centre + scale L^-T z>. */
 export interface DrawStage {
   readonly handle: RidgeHandle;
   readonly level: number;
@@ -15,7 +15,7 @@ export interface DrawStage {
   readonly isProbability: boolean;
 }
 
-/** A list of actions as columns, see `assembly/catalogue.ts`. */
+/** A list of actions as columns, see `assembly/ridge/catalogue.ts`. */
 interface CoreCatalogue {
   readonly columns: Uint8Array;
   /** Rows behind those of the components. */
@@ -41,7 +41,7 @@ interface CoreFamilies {
   readonly room: Int32Array;
 }
 
-/** Sizes in bytes, as `assembly/draws.ts` and `assembly/rows.ts` have them. */
+/** Sizes in bytes, as `assembly/ridge/draws.ts` and `assembly/ridge/rows.ts` have them. */
 const STAGE = 20;
 const REQUEST = 44;
 const ROW = 208;
@@ -55,7 +55,7 @@ const LEVEL = 832;
 const doubles = (bytes: number): number => Math.ceil(bytes / 8);
 
 /**
- * Draws of ridge posteriors in the memory of a core, and what they make of candidates. `assembly/draws.ts` documents each computation.
+ * Draws of ridge posteriors in the memory of a core, and what they make of candidates. `assembly/ridge/draws.ts` documents each computation.
  * **Throws:** as `Core`.
  */
 export class CoreDraws {

@@ -14,7 +14,7 @@ export interface KernelSpec {
   readonly lengthscale: Float64Array;
 }
 
-/** A kernel in the layout of `createKernel` (`assembly/kernels.ts`). */
+/** A kernel in the layout of `createKernel` (`assembly/gaussian-process/kernels.ts`). */
 export const parameters = ({ variance, bias, lengthscale }: KernelSpec): Float64Array => Float64Array.of(variance, bias, ...lengthscale);
 
 export interface RidgeState {

@@ -4,7 +4,7 @@ import { leadingHash } from "./hash.ts";
 import { CONSTANT, ENCODER_VERSION, PRODUCT, squaresOf } from "./scale.ts";
 import { isNumber, type NamedFeatures, type Term, type TermReader, type Terms } from "./terms.ts";
 
-/** Entry of a value without one, as `assembly/catalogue.ts` has it. */
+/** Entry of a value without one, as `assembly/ridge/catalogue.ts` has it. */
 const NONE = 0xffffffff;
 /** Bytes of a context before its terms, and of a term. */
 const CONTEXT = 12;
@@ -17,7 +17,7 @@ const HEADER = 108;
 /** Bytes of the column of buckets, the last one. */
 const BUCKETS = 2 * 8192;
 
-/** A list of actions as columns, from which the core lists the rows of each candidate. `assembly/catalogue.ts` documents the columns. */
+/** A list of actions as columns, from which the core lists the rows of each candidate. `assembly/ridge/catalogue.ts` documents the columns. */
 export class CatalogueColumns {
   /** The columns, for the memory of a core. */
   readonly columns: Uint8Array;

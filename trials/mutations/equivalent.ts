@@ -41,7 +41,7 @@ export const equivalents: readonly Equivalent[] = [
     why: "The row after the last has no score: a typed array ignores what is written past its end.",
   },
   {
-    file: "assembly/domain.ts",
+    file: "assembly/gaussian-process/domain.ts",
     original: "k + GROUP - 1",
     replacement: "k + GROUP + 1",
     why: "It adds at most one group without candidates. Scores run over the candidates, so this costs memory alone.",
@@ -59,13 +59,13 @@ export const equivalents: readonly Equivalent[] = [
     why: "Past the end the age is undefined, which is less than no delay, so the loop ends there as well.",
   },
   {
-    file: "assembly/semidefinite.ts",
+    file: "assembly/matrix/semidefinite.ts",
     original: "i < n << 3",
     replacement: "i <= n << 3",
     why: "The number after the floors is the first one of the panel, which is cleared before it is read.",
   },
   {
-    file: "assembly/panel.ts",
+    file: "assembly/matrix/panel.ts",
     original: "count < LANES",
     replacement: "count <= LANES",
     why: "A full panel is cleared and then overwritten, all four lanes of it.",

@@ -15,7 +15,7 @@ import type { Moments } from "../posterior.ts";
  *   v z to its mean, with one z for all points. Over the new rows a mean with deviation s moves by at most s sqrt(sum z^2), which
  *   bounds a score before it is computed (`leader.ts`).
  *
- * The core keeps its own intermediate results in the same way: see `forgetRows` in `assembly/gaussian-process.ts`.
+ * The core keeps its own intermediate results in the same way: see `forgetRows` in `assembly/gaussian-process/gaussian-process.ts`.
  */
 export class DomainMoments {
   /** For each point of the domain, as of the last computation of its group. */

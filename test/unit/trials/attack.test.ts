@@ -4,10 +4,10 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { freshSecrets } from "../../../cli/dev-vars.ts";
-import { auth } from "../../../trials/attack/auth.ts";
 import { CpuMeter } from "../../../trials/attack/cpu-meter.ts";
 import { bent, brokenText, grown } from "../../../trials/attack/extreme.ts";
 import { slowing } from "../../../trials/attack/flood.ts";
+import { auth } from "../../../trials/attack/groups/auth.ts";
 import {
   type Answer,
   accountOf,

@@ -4,14 +4,14 @@
 // variance = k(x, x) - k^T A^-1 k. This is the posterior of all single evaluations, at the cost of the unique ones.
 // Source: Calandriello et al. 2022, eq. 3, with averages s/c where the paper prints sums.
 
-import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
+import { NOT_FINITE, OK, OUT_OF_MEMORY } from "../abi";
 import { releaseChunks } from "./chunk";
-import { downdate, factorise, invertDiagonal, LIFT } from "./factor";
+import { downdate, factorise, invertDiagonal, LIFT } from "../matrix/factor";
 import { applyKernel, createKernel, distancePanel, Kernel, kernelDiagonal, kernelPanel } from "./kernels";
-import { factorRow, triangle } from "./linalg";
-import { allocate, allocateDoubles, release } from "./memory";
-import { copyLanes, LANES, packPanel, PANEL_ROW, unpackLane } from "./panel";
-import { solveFrom, solveTransposed } from "./vector";
+import { factorRow, triangle } from "../matrix/linalg";
+import { allocate, allocateDoubles, release } from "../memory";
+import { copyLanes, LANES, packPanel, PANEL_ROW, unpackLane } from "../matrix/panel";
+import { solveFrom, solveTransposed } from "../matrix/vector";
 
 /** Progress of a group of watched candidates (see domain.ts). */
 @unmanaged export class Progress {

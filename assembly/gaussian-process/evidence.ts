@@ -1,8 +1,8 @@
 // The marginal likelihood and the information gain of a Gaussian process, from its factor and sums.
 
 import { GaussianProcess, whitened } from "./gaussian-process";
-import { factorRow } from "./linalg";
-import { logarithm } from "./logarithm";
+import { factorRow } from "../matrix/linalg";
+import { logarithm } from "../numbers/logarithm";
 
 /** log p(rewards) over all sum(c) single evaluations, each with its own noise. **Cost:** O(n), after the means. */
 export function gpLogMarginalLikelihood(gp: GaussianProcess): f64 {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { soundness, statusesIn } from "./judge.ts";
-import type { Group } from "./stage.ts";
+import { soundness, statusesIn } from "../judge.ts";
+import type { Group } from "../stage.ts";
 
 const CLIENTS = 6;
 const STEPS = [2, 3, 8, 16];

@@ -1,14 +1,14 @@
 // Posterior moments and draws of a Gaussian process at k candidates, four at a time: with V = L^-1 K(points, candidates) and
 // z = L^-1 (s/c), mean = V^T z and covariance = K(candidates, candidates) - V^T V.
 
-import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
+import { NOT_FINITE, OK, OUT_OF_MEMORY } from "../abi";
 import { GaussianProcess, weights, whitened } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
-import { addProducts, allFinite, factorRow, solvePanel, subtractProducts, triangle } from "./linalg";
+import { addProducts, allFinite, factorRow, solvePanel, subtractProducts, triangle } from "../matrix/linalg";
 import { findPoint } from "./lookup";
-import { allocateDoubles, release } from "./memory";
-import { clearRows, copyLanes, LANES, packPanel, PANEL_ROW } from "./panel";
-import { factoriseSemidefinite } from "./semidefinite";
+import { allocateDoubles, release } from "../memory";
+import { clearRows, copyLanes, LANES, packPanel, PANEL_ROW } from "../matrix/panel";
+import { factoriseSemidefinite } from "../matrix/semidefinite";
 
 /** out[lane] = <column of the panel (n x 4), vector (n)> for `count` lanes. `lanes`: workspace of 4. */
 function products(panel: usize, vector: usize, n: usize, lanes: usize, count: usize, out: usize): void {

@@ -1,6 +1,6 @@
-import { changedLog } from "./hostile-log.ts";
-import { soundness, unchanged } from "./judge.ts";
-import type { Group } from "./stage.ts";
+import { changedLog } from "../hostile-log.ts";
+import { soundness, unchanged } from "../judge.ts";
+import type { Group } from "../stage.ts";
 
 /** Logs that another program has changed, for an import: it takes all lines or none, and does not fail. */
 export const logs: Group = {

@@ -3,10 +3,10 @@
 // A squared pivot that is rounding gets a zero column. A zero column adds nothing to later rows. The rows with a pivot are hence kept
 // in a second, compact triangle without zero columns. A matrix of rank r then costs n r^2, with the same bits.
 
-import { NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "./abi";
+import { NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "../abi";
 import { factoriseBlock, ZERO_COLUMN } from "./factor";
 import { factorRow, solvePanel, subtractProducts, triangle } from "./linalg";
-import { allocateDoubles, release } from "./memory";
+import { allocateDoubles, release } from "../memory";
 import { clearRows, copyLanes, LANES, PANEL_ROW } from "./panel";
 
 /** The header of a block of workspace for the rows with a pivot. */

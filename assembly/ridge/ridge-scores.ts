@@ -1,10 +1,10 @@
 // Means, widths and samples of a ridge posterior at k candidates, four at a time.
 
-import { NOT_FINITE, OK } from "./abi";
-import { addProducts, allFinite, solvePanel } from "./linalg";
-import { clearRows, copyLanes, copyVector, LANES, packPanel, PANEL_ROW } from "./panel";
+import { NOT_FINITE, OK } from "../abi";
+import { addProducts, allFinite, solvePanel } from "../matrix/linalg";
+import { clearRows, copyLanes, copyVector, LANES, packPanel, PANEL_ROW } from "../matrix/panel";
 import { estimate, Ridge } from "./ridge";
-import { solve, solveTransposed } from "./vector";
+import { solve, solveTransposed } from "../matrix/vector";
 
 /** lanes[c] = <x_c, parameter> for the four candidates of a panel (d x 4). */
 function products(panel: usize, d: usize, parameter: usize, lanes: usize): void {

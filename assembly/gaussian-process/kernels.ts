@@ -1,10 +1,10 @@
 // Covariance functions: k(x, x') = variance c(r) with r = |(x - x') / lengthscale|, the linear kernel, and the additive kernel.
 
-import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, OK, OUT_OF_MEMORY, SQUARED_EXPONENTIAL } from "./abi";
-import { exponentials } from "./exponential";
-import { splat } from "./linalg";
-import { allocate, allocateDoubles, release } from "./memory";
-import { copyLanes, LANES, packPanel, PANEL_ROW, storeRow } from "./panel";
+import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, OK, OUT_OF_MEMORY, SQUARED_EXPONENTIAL } from "../abi";
+import { exponentials } from "../numbers/exponential";
+import { splat } from "../matrix/linalg";
+import { allocate, allocateDoubles, release } from "../memory";
+import { copyLanes, LANES, packPanel, PANEL_ROW, storeRow } from "../matrix/panel";
 
 /** A kernel with its parameters. The reciprocals of its `dimension` lengthscales follow it in memory. */
 @unmanaged export class Kernel {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { CpuMeter } from "./cpu-meter.ts";
-import { cheapness, soundness } from "./judge.ts";
-import { LETTERS, MOST, PAGE_BYTES, requestOf, type Shape, START } from "./page-request.ts";
-import type { Attempt, Group, Stage } from "./stage.ts";
+import { CpuMeter } from "../cpu-meter.ts";
+import { cheapness, soundness } from "../judge.ts";
+import { LETTERS, MOST, PAGE_BYTES, requestOf, type Shape, START } from "../page-request.ts";
+import type { Attempt, Group, Stage } from "../stage.ts";
 
 /** The promise is 50 ms for the answer. The rest is the local proxy, the learner's registration, garbage and other load. */
 const MOST_MS = 200;

@@ -1,10 +1,10 @@
 // Ridge regression as its sums: gram = sum x x^T, moment = sum reward x, and L L^T = V = ridge I + gram.
 
-import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "./abi";
-import { factorise, invertDiagonal, LIFT } from "./factor";
-import { allFinite, factorRow, triangle } from "./linalg";
-import { allocate, allocateDoubles, release } from "./memory";
-import { copyVector, LANES } from "./panel";
+import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "../abi";
+import { factorise, invertDiagonal, LIFT } from "../matrix/factor";
+import { allFinite, factorRow, triangle } from "../matrix/linalg";
+import { allocate, allocateDoubles, release } from "../memory";
+import { copyVector, LANES } from "../matrix/panel";
 import {
   addSparseSquare,
   applyUpdates,
@@ -17,7 +17,7 @@ import {
   Updates,
   writeUpdate,
 } from "./updates";
-import { solve, solveTransposed } from "./vector";
+import { solve, solveTransposed } from "../matrix/vector";
 
 @unmanaged export class Ridge {
   ridge: f64;

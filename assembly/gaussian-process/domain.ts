@@ -4,13 +4,13 @@
 // Sixteen candidates form a group, side by side in V. Its rows are read sequentially, and eight sums run in parallel: a single sum
 // would wait for its own last step.
 
-import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
+import { NOT_FINITE, OK, OUT_OF_MEMORY } from "../abi";
 import { Chunk, createChunk, GROUP, GROUP_ROW, PANELS, releaseChunks } from "./chunk";
 import { GaussianProcess, Progress, whitened } from "./gaussian-process";
 import { applyKernel, distancePanels, kernelDiagonal } from "./kernels";
-import { allFinite, factorRow, splat, subtractProduct } from "./linalg";
-import { allocateDoubles, release } from "./memory";
-import { clearRows, copyVector, LANES, packPanel, PANEL_ROW, storeRow } from "./panel";
+import { allFinite, factorRow, splat, subtractProduct } from "../matrix/linalg";
+import { allocateDoubles, release } from "../memory";
+import { clearRows, copyVector, LANES, packPanel, PANEL_ROW, storeRow } from "../matrix/panel";
 
 // A group has a block of (d + 2) x 16 in `gp.domain`: its candidates, as panels of d x 4; their prior variances minus the squares of
 // the first `reduced` rows of V; their means over the first `summed` rows. The chunks in `gp.solved` hold V.

@@ -1,5 +1,5 @@
-import { shown, soundness, success, type Verdict } from "./judge.ts";
-import type { Group } from "./stage.ts";
+import { shown, soundness, success, type Verdict } from "../judge.ts";
+import type { Group } from "../stage.ts";
 
 /** The greatest amount that counts, in any currency. */
 const MOST = 1e12;

@@ -1,12 +1,12 @@
 // Many samples of ridge posteriors at once, and the best candidates of each.
 
-import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
+import { NOT_FINITE, OK, OUT_OF_MEMORY } from "../abi";
 import { CatalogueHeader, Context, listCandidate, listTableRow, scaleOf, tableRows } from "./catalogue";
 import { clearLists, enter, enterWithin, listBytes, readList, SAMPLE_VECTORS, sampleAt } from "./draw-lists";
-import { allocateDoubles, release } from "./memory";
+import { allocateDoubles, release } from "../memory";
 import { estimate, Ridge, settle } from "./ridge";
 import { addEntry, DRAWS, ROW, sumRows } from "./rows";
-import { solveTransposed } from "./vector";
+import { solveTransposed } from "../matrix/vector";
 
 /** Greatest coefficient (2^60), and greatest feature and weight (2^24). No sum of their products overflows. */
 const MOST_COEFFICIENT: f64 = 1152921504606846976;

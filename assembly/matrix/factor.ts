@@ -1,6 +1,6 @@
 // Computes and changes triangular factors: packed lower triangles with the reciprocals of their diagonal (see linalg.ts).
 
-import { NOT_POSITIVE_DEFINITE } from "./abi";
+import { NOT_POSITIVE_DEFINITE } from "../abi";
 import { factorRow, solvePanel, splat, subtractProducts } from "./linalg";
 import { clearRows, copyLanes, LANES, packLane, PANEL_ROW, unpackLane } from "./panel";
 import { solve } from "./vector";

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { refusal, statusVerdict, unchanged } from "./judge.ts";
-import type { Attempt, Group } from "./stage.ts";
+import { refusal, statusVerdict, unchanged } from "../judge.ts";
+import type { Attempt, Group } from "../stage.ts";
 
 const MINUTE_MS = 60_000;
 /** Place of the UUID, which begins with the time in 48 bits. */

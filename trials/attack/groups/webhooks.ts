@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { Webhook } from "standardwebhooks";
-import { slowing } from "./flood.ts";
-import { refusal, statusVerdict, unchanged } from "./judge.ts";
-import type { Attempt, Group } from "./stage.ts";
+import { slowing } from "../flood.ts";
+import { refusal, statusVerdict, unchanged } from "../judge.ts";
+import type { Attempt, Group } from "../stage.ts";
 
 const MINUTE_MS = 60_000;
 const MEGABYTE = 1024 * 1024;

@@ -1,7 +1,7 @@
-import type { LoggedConversion, LoggedImpression } from "../soak/check.ts";
-import { foldedDigest, type LearntConfig } from "../soak/fold.ts";
-import { accountOf, onceTaken, refusal, soundness, statusesIn, statusVerdict, unchanged } from "./judge.ts";
-import type { Attempt, Group } from "./stage.ts";
+import type { LoggedConversion, LoggedImpression } from "../../soak/check.ts";
+import { foldedDigest, type LearntConfig } from "../../soak/fold.ts";
+import { accountOf, onceTaken, refusal, soundness, statusesIn, statusVerdict, unchanged } from "../judge.ts";
+import type { Attempt, Group } from "../stage.ts";
 
 const AT_ONCE = 12;
 const CLIENTS = 6;

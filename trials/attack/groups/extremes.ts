@@ -1,8 +1,8 @@
-import { type Description, filled, type Route, routesOf } from "./description.ts";
-import { bent, brokenText, type Ground, grown } from "./extreme.ts";
-import { shown, soundness, success } from "./judge.ts";
-import type { Group, Stage } from "./stage.ts";
-import { HOUR_MS } from "./target.ts";
+import { type Description, filled, type Route, routesOf } from "../description.ts";
+import { bent, brokenText, type Ground, grown } from "../extreme.ts";
+import { shown, soundness, success } from "../judge.ts";
+import type { Group, Stage } from "../stage.ts";
+import { HOUR_MS } from "../target.ts";
 
 const MODELS = 10;
 const PATHS = [

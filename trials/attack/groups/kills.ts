@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { breaches, nameOf } from "../soak/check.ts";
-import { evidenceOf } from "../soak/evidence.ts";
-import { Traffic } from "../soak/traffic.ts";
-import type { Victim } from "../soak/victim.ts";
-import { accountOf } from "./judge.ts";
-import type { Group } from "./stage.ts";
+import { breaches, nameOf } from "../../soak/check.ts";
+import { evidenceOf } from "../../soak/evidence.ts";
+import { Traffic } from "../../soak/traffic.ts";
+import type { Victim } from "../../soak/victim.ts";
+import { accountOf } from "../judge.ts";
+import type { Group } from "../stage.ts";
 
 const KILLS = 4;
 const WINDOW_MS = 15_000;

@@ -1,11 +1,11 @@
 // Ridge regression from given sums, with the trace that the evidence for the ridge needs.
 
-import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "./abi";
-import { factorise, LIFT } from "./factor";
-import { allFinite, factorRow, triangle } from "./linalg";
-import { allocateDoubles, release } from "./memory";
-import { LANES } from "./panel";
-import { solve, solveFrom, solveTransposed } from "./vector";
+import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "../abi";
+import { factorise, LIFT } from "../matrix/factor";
+import { allFinite, factorRow, triangle } from "../matrix/linalg";
+import { allocateDoubles, release } from "../memory";
+import { LANES } from "../matrix/panel";
+import { solve, solveFrom, solveTransposed } from "../matrix/vector";
 
 /**
  * Multiplies each of `count` vectors (d each, in place) by A^-1, where A = gram + ridge I (gram: d (d + 1) / 2, packed, semi-definite),

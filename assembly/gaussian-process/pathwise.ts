@@ -4,15 +4,15 @@
 // With f0 a draw of the prior and e a draw of the noise, f0(x) - K(x, X) A^-1 (f0(X) + e) has exactly the posterior covariance.
 // Source: Wilson et al., Efficiently sampling functions from Gaussian process posteriors (ICML 2020), eq. 12 (Matheron's rule).
 
-import { NOT_FINITE, OK, OUT_OF_MEMORY } from "./abi";
+import { NOT_FINITE, OK, OUT_OF_MEMORY } from "../abi";
 import { gpScoreWatched, subtractWatched } from "./domain";
 import { GaussianProcess } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
-import { allFinite, factorRow, triangle } from "./linalg";
-import { allocateDoubles, release } from "./memory";
-import { LANES, packPanel, PANEL_ROW, unpackLane } from "./panel";
-import { factoriseSemidefinite } from "./semidefinite";
-import { solve } from "./vector";
+import { allFinite, factorRow, triangle } from "../matrix/linalg";
+import { allocateDoubles, release } from "../memory";
+import { LANES, packPanel, PANEL_ROW, unpackLane } from "../matrix/panel";
+import { factoriseSemidefinite } from "../matrix/semidefinite";
+import { solve } from "../matrix/vector";
 
 /**
  * Factorises the prior covariance of the watched candidates, passed again as `xs` (k x d), unless the factor exists.

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
-import { type Description, filled, routesOf } from "./description.ts";
-import { type Answer, refusal, sameness, success, unchanged } from "./judge.ts";
-import type { Attempt, Group } from "./stage.ts";
+import { type Description, filled, routesOf } from "../description.ts";
+import { type Answer, refusal, sameness, success, unchanged } from "../judge.ts";
+import type { Attempt, Group } from "../stage.ts";
 
 /** Missing, wrong and odd credentials on every route that needs a key. */
 export const auth: Group = {

@@ -1,7 +1,7 @@
-import { slowing } from "./flood.ts";
-import { refusal, soundness, statusVerdict, success, unchanged } from "./judge.ts";
-import type { Attempt, Group } from "./stage.ts";
-import { HOUR_MS } from "./target.ts";
+import { slowing } from "../flood.ts";
+import { refusal, soundness, statusVerdict, success, unchanged } from "../judge.ts";
+import type { Attempt, Group } from "../stage.ts";
+import { HOUR_MS } from "../target.ts";
 
 const PAGE_BYTES = 128 * 1024;
 /** Requests with 100 items each: more than a learner takes from pages in a minute. */

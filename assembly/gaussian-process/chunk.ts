@@ -1,7 +1,7 @@
 // Rows of V = L^-1 K(points, candidates) for watched candidates (see domain.ts), in chunks.
 
-import { allocateDoubles, release } from "./memory";
-import { LANES, PANEL_ROW } from "./panel";
+import { allocateDoubles, release } from "../memory";
+import { LANES, PANEL_ROW } from "../matrix/panel";
 
 /** Panels of a group, and its candidates. */
 export const PANELS: usize = 4;

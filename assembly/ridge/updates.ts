@@ -1,8 +1,8 @@
 // A queue of vectors whose squares a triangular factor does not contain yet. Vectors are sparse: only entries that are not 0 are kept.
 
-import { update } from "./factor";
-import { addMultiple, factorRow } from "./linalg";
-import { allocate, release } from "./memory";
+import { update } from "../matrix/factor";
+import { addMultiple, factorRow } from "../matrix/linalg";
+import { allocate, release } from "../memory";
 
 /** Most bytes of a queue. */
 const MOST_BYTES: usize = 1 << 20;

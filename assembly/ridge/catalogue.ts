@@ -4,7 +4,7 @@
 // the scores of a candidate are a weighted sum of rows. Sums that candidates share become rows of their own, behind those of the components:
 // a value with all its products, the products of a number, and the context.
 
-import { MALFORMED, OK } from "./abi";
+import { MALFORMED, OK } from "../abi";
 import { addEntry, sumNumbers } from "./rows";
 
 /** Stands for an entry where the vocabulary does not have the value. */
