@@ -131,16 +131,16 @@ export class GoalRidges {
   sampleScores(request: SampleRequest, exploration: number): Scores | Ranked {
     const used = this.#used();
     const normalsOf = (place: number) => interleaved(request, this.#dimension, place, used.length);
-    if (request.draws > 0 && used.every(([ridge]) => ridge.isLinear)) {
+    if (request.draws > 0 && used.every(([ridge]) => ridge.scores.isLinear)) {
       const stages = used.map(([ridge, { weight, parent, children }], place): DrawStage => {
-        const own = ridge.stage(request, exploration, normalsOf(place));
+        const own = ridge.scores.stage(request, exploration, normalsOf(place));
         return { ...own, weight, parent: used.findIndex(([, , i]) => i === parent), isProbability: children.length > 0 };
       });
       return drawnList(this.#core, stages, request);
     }
     const samples = this.#stages.map((): Float64Array | undefined => undefined);
     used.forEach(([ridge, , i], place) => {
-      samples[i] = ridge.samples(request, exploration, normalsOf(place));
+      samples[i] = ridge.scores.samples(request, exploration, normalsOf(place));
     });
     const values = folded<Float64Array>(this.#stages, (i, later) => {
       const { weight, children } = this.#stages[i];

@@ -1,6 +1,4 @@
 import type { Core } from "../../core/core.ts";
-import type { DrawStage } from "../../core/core-draws.ts";
-import type { EncodedActions } from "../../encoding/encoded-actions.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { CandidateRows, Ranked, SampleRequest } from "../candidates.ts";
 import { OwnLaws } from "../delay/own-laws.ts";
@@ -14,14 +12,13 @@ import { changedAt, DelayCorrection, type MaturedSums, type Terms } from "./dela
 import { Halving } from "./halving.ts";
 import type { Interval } from "./interval.ts";
 import { BernoulliLikelihood, gaussianLikelihood, type Likelihood } from "./likelihood.ts";
+import { MaturedScores } from "./matured-scores.ts";
 import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
 import { type RateChange, RateChanges } from "./rate-changes.ts";
-import { coreCandidates, drawnList, Ridge } from "./ridge.ts";
+import { Ridge } from "./ridge.ts";
 import { ChosenRidge } from "./shrinkage.ts";
 import { triangle } from "./vector.ts";
 
-/** Up to this many features are explored at full width. */
-const FEW = 16;
 /** With up to this many features the mean is solved after every change, with twice as many after every second impression. */
 const SOLVED_AT_ONCE = 128;
 
@@ -43,11 +40,12 @@ export interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "explora
  *
  * Each of its ideas has a file: the correction of the mean for delays (`DelayCorrection`), the ridge of the mean (`ChosenRidge`),
  * the delays of single products (`OwnLaws`), the likelihood of a reward (`Likelihood`), forgetting (`RateChanges` or `Halving`), when
- * the mean is solved (`CorrectedMean`), and what it is worth (`intervalOf`).
+ * the mean is solved (`CorrectedMean`), the scores of candidates (`MaturedScores`), and what the mean is worth (`intervalOf`).
  */
 export class MaturingRidge {
   /** Whether the state is a sum over impressions. False if log-odds are expanded about an estimate, or if sums are halved. */
   readonly orderInvariant: boolean;
+  readonly scores: MaturedScores;
   /** Over all impressions. Pending ones count as a reward of zero. */
   readonly #posterior: Ridge;
   readonly #correction: DelayCorrection;
@@ -56,19 +54,15 @@ export class MaturingRidge {
   readonly #halving: Halving;
   readonly #changes: RateChanges | undefined;
   readonly #mean: CorrectedMean;
-  readonly #core: Core;
   /** Absent if the latent value is no reward, because its corrections multiply, or if the delay is known. */
   readonly #laws: OwnLaws | undefined;
   /** Absent unless rewards are amounts. */
   readonly #amounts: CappedSums | undefined;
   #impressions = 0;
-  /** `#growth` from a publication, which has no sums. */
-  #publishedGrowth: number | undefined;
 
   constructor(core: Core, window: Window, options: MaturingRidgeOptions) {
     const { dimension: d, ridge, shrinkage, forgetting, rewards, delayComponents, knownDelay } = options;
     const byChanges = forgetting === "changes";
-    this.#core = core;
     this.orderInvariant = rewards === "linear" && (forgetting === null || byChanges);
     this.#likelihood = likelihoodOf(core, options);
     this.#amounts = options.amounts && new CappedSums(d, options.amounts.max);
@@ -97,6 +91,7 @@ export class MaturingRidge {
         level: this.#likelihood.level?.(sums) ?? 0,
       };
     });
+    this.scores = new MaturedScores(core, this.#posterior, this.#mean, this.#likelihood, () => this.#impressions);
   }
 
   /**
@@ -219,106 +214,33 @@ export class MaturingRidge {
     return { ...sums, moment: this.#laws?.corrected({ gram: sums.gram, moment }) ?? moment };
   }
 
-  /**
-   * Factor on deviations, beside `exploration`: the root of log(2 + n / d) after n impressions of d features, and for more than 16
-   * features the fourth root of 16 / d. It grows with the impressions per feature, so that fewer runs stay with the second best: the
-   * experiment `long` of the shop suite counts them after 10,000 and 100,000 visitors.
-   *
-   * **Source:** Abbasi-Yadkori, Pal, Szepesvari 2011, theorem 2: the radius of the confidence ellipsoid, per feature.
-   * Deviation: the second factor. A draw deviates in all features at once, and few visitors cannot pay for exploring many features.
-   */
-  #growth(): number {
-    const features = Math.max(this.#posterior.features(), 1);
-    return Math.sqrt(this.#core.log(2 + this.#impressions / features)) * Math.min(1, Math.sqrt(Math.sqrt(FEW / features)));
-  }
-
-  #widening(exploration: number): number {
-    return exploration * (this.#publishedGrowth ?? this.#growth());
-  }
-
-  /** Mean and deviation of <x, theta> at `points`, the deviation times `multiplier`. */
-  #latent(points: Float64Array, multiplier: number): Moments {
-    const { mean, deviation } = this.#posterior.moments(points);
-    const scale = multiplier * this.#mean.spread;
-    return { mean: this.#mean.correct(mean, points), deviation: deviation.map((each) => scale * each) };
-  }
-
-  /**
-   * Samples <x, theta> about its mean with deviations that `exploration` scales, see `drawnList` and `Ridge.sampleScores`. Log-odds are
-   * not turned into rates: they tell candidates apart whose rates are nearly 0 or 1.
-   */
+  /** See `MaturedScores.sampled`. */
   sampleScores(request: SampleRequest, exploration: number): Scores | Ranked {
-    if (request.draws > 0) return drawnList(this.#core, [this.stage(request, exploration)], request);
-    return { score: this.#latentSample(request, exploration) };
+    return this.scores.sampled(request, exploration);
   }
 
-  /** Samples of level + <x, theta>, as `sampleScores` takes one of them. */
-  stage(request: SampleRequest, exploration: number, normals = request.normals): DrawStage {
-    const { level, spread, coefficients } = this.#mean;
-    return this.#posterior.stage(request, normals, this.#widening(exploration) * spread, level, coefficients);
-  }
-
-  /** Whether the samples of a `stage` are expected rewards. */
-  get isLinear(): boolean {
-    return this.#likelihood.toRewards === undefined;
-  }
-
-  /** A sample without draws. */
-  #latentSample(request: SampleRequest, exploration: number, normals = request.normals): Float64Array {
-    const { encoded } = request;
-    const scale = this.#widening(exploration) * this.#mean.spread;
-    const own = normals(this.#posterior.dimension);
-    if (!encoded) return this.#mean.correct(this.#posterior.sampleScores(request, own, scale), request.points);
-    const { shift } = this.#mean;
-    const sample = this.#posterior.sample(own, scale);
-    return this.#products(
-      encoded,
-      sample.map((each, i) => each + shift[i]),
-    );
-  }
-
-  /** Latent values of encoded actions for these coefficients. */
-  #products(encoded: EncodedActions, coefficients: Float64Array): Float64Array {
-    const { level } = this.#mean;
-    return this.#core.draws.products(encoded, coefficients).map((each) => level + each);
-  }
-
-  /** Draws of the expected rewards, as `sampleScores` takes one of them: max(draws, 1) x k, row-major. */
-  samples(request: SampleRequest, exploration: number, normals: SampleRequest["normals"]): Float64Array {
-    const { draws } = request;
-    const scores =
-      draws > 0
-        ? this.#core.draws.scores([this.stage(request, exploration, normals)], coreCandidates(request), draws)
-        : this.#latentSample(request, exploration, normals);
-    return this.#likelihood.toRewards?.(scores) ?? scores;
-  }
-
-  /** Expected rewards of candidates. For features they have the bits of `upper`. */
+  /** See `MaturedScores.means`. */
   means(candidates: CandidateRows): Float64Array {
-    const { encoded } = candidates;
-    const latent = encoded
-      ? this.#products(encoded, this.#mean.coefficients)
-      : this.#mean.correct(this.#posterior.means(candidates), candidates.points);
-    return this.#likelihood.toRewards?.(latent) ?? latent;
+    return this.scores.means(candidates);
   }
 
-  /** Expected rewards at `points`, and how much higher they are by as many deviations as `exploration` stands for. */
+  /** See `MaturedScores.upper`. */
   upper(points: Float64Array, exploration: number): { readonly mean: Float64Array; readonly width: Float64Array } {
-    return this.#likelihood.upper(this.#latent(points, this.#widening(exploration)));
+    return this.scores.upper(points, exploration);
+  }
+
+  predict(points: Float64Array): Moments {
+    return this.scores.predict(points);
   }
 
   /** See `Policy.interval`. Of a slow product less has matured than the common law says, by its ratio. */
   interval(points: Float64Array): Interval[] {
     const sums = this.#matured();
-    const { mean } = this.#latent(points, 1);
+    const { mean } = this.scores.latent(points, 1);
     const d = this.#posterior.dimension;
     const deviation = this.#mean.deviation(points).map((each, i) => each * Math.sqrt(this.#laws?.ratio(points, i * d) ?? 1));
     const maturityError = this.#correction.maturityError();
     return Array.from(mean, (each, i) => this.#likelihood.interval({ mean: each, deviation: deviation[i], maturityError }, sums));
-  }
-
-  predict(points: Float64Array): Moments {
-    return this.#likelihood.moments(this.#latent(points, 1));
   }
 
   /** Amounts that counted as less than they are. Undefined unless rewards are amounts. */
@@ -401,19 +323,13 @@ export class MaturingRidge {
     this.#mean.load(reader);
   }
 
-  /** Decisions need the variance and the solved mean. The cohorts, the sums and the anchor are for learning. */
+  /** The cohorts, the sums and the anchor are for learning. */
   publish(writer: SnapshotWriter): void {
-    // The mean first: solving it calls the core, which would invalidate views of the posterior.
-    this.#mean.publish(writer);
-    writer.numbers([this.#growth()]);
-    this.#posterior.publish(writer);
+    this.scores.publish(writer);
   }
 
   loadPublished(reader: SnapshotReader): void {
-    this.#mean.loadPublished(reader);
-    [this.#publishedGrowth] = reader.numbers(1);
-    if (!(this.#publishedGrowth > 0)) throw malformed();
-    this.#posterior.loadPublished(reader);
+    this.scores.loadPublished(reader);
   }
 }
 
