@@ -88,13 +88,13 @@ await cp(PUBLIC, join(PACKAGE, "dist/public"), { recursive: true });
 const configuration = await readFile("wrangler.jsonc", "utf8");
 await writeFile(join(PACKAGE, "wrangler.jsonc"), configuration.replace(`"${PUBLIC}"`, '"node_modules/afterclick/dist/public"'));
 
-// TypeScript knows typed arrays with a type argument since 5.7. Without it the types mean the same to users.
 for (const name of await readdir(join(PACKAGE, "dist/types"), { recursive: true })) {
   if (!name.endsWith(".d.ts")) continue;
   const file = join(PACKAGE, "dist/types", name);
-  const text = (await readFile(file, "utf8")).replace(/\b((?:Uint|Int|Float)\d+Array)<ArrayBuffer(?:Like)?>/g, "$1");
+  const text = await readFile(file, "utf8");
+  if (!text.includes("WebAssembly.")) continue;
   const reference = relative(dirname(name), "webassembly.d.ts").replaceAll("\\", "/");
-  await writeFile(file, text.includes("WebAssembly.") ? `/// <reference path="${reference}" />\n${text}` : text);
+  await writeFile(file, `/// <reference path="${reference}" />\n${text}`);
 }
 
 const manifest = JSON.parse(await readFile("package.json", "utf8"));

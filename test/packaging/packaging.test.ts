@@ -132,9 +132,9 @@ describe("the package", () => {
     ["7", "typescript", "sdk"],
     ["7", "typescript", "node"],
     ["7", "typescript", "worker"],
-    ["5.6", "typescript-oldest", "sdk"],
-    ["5.6", "typescript-oldest", "node"],
-    ["5.6", "typescript-oldest", "older-worker"],
+    ["5.7", "typescript-oldest", "sdk"],
+    ["5.7", "typescript-oldest", "node"],
+    ["5.7", "typescript-oldest", "worker"],
   ])("compiles in a strict project without skipLibCheck: TypeScript %s, %s, tsconfig.%s.json", (version, compiler, project) => {
     const tsc = [resolve("node_modules", compiler, "bin/tsc")];
     expect(run(root, process.execPath, [...tsc, "--version"])).toContain(`Version ${version}.`);

@@ -8,7 +8,6 @@ function schemaOf<E extends Env, S extends Schema, P extends string>(_: Hono<E, 
 
 /**
  * The routes of the worker: for each path and method the input, the status and the output. Nothing calls this function. The compiler
- * writes its type out in full, so the declarations of the typed client need neither the platform's types nor, in TypeScript 5.6,
- * Hono's.
+ * writes its type out in full, so the declarations of the typed client do not need the platform's types.
  */
 export const routes = () => schemaOf(app);

@@ -126,7 +126,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   "worker/edge/senders": ["worker/environment.ts", "worker/domain/*", "worker/protocol"],
   worker: ["worker/protocol", "worker/rpc", "worker/kv", "worker/edge", "worker/learner/learner.ts"],
-  "worker/older-typescript": ["worker/settings.ts", "type worker/edge", "type worker/protocol"],
   demo: [],
   "pages/ui": [],
   "pages/shop": ["demo", "pages/ui", "type worker/protocol"],
