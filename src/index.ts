@@ -4,6 +4,7 @@
  * @module afterclick
  */
 
+export type { ConversionEvent } from "./conversion-event.ts";
 export { CLOCK_TOLERANCE_MS } from "./conversion-time.ts";
 export {
   type DelayDistribution,
@@ -63,7 +64,6 @@ export type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 export { policies } from "./policy/table.ts";
 export { gaussianProcess } from "./posterior.ts";
 export {
-  type ConversionEvent,
   type Decision,
   type RankedAction,
   Recommender,

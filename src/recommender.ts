@@ -1,10 +1,11 @@
 import { compileCore } from "#core-module";
-import { finiteNumber, flag, nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
+import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
+import { type ConversionEvent, type ConversionRules, checkedReward, parseConversion } from "./conversion-event.ts";
 import { type Core, instantiate } from "./core/core.ts";
 import { countOf, type Points, rowOf } from "./encoding/points.ts";
 import { SnapshotError } from "./errors.ts";
 import { examinationAt, parseExamination } from "./examination.ts";
-import { amountOf, type Goals, parseGoals, stateVersionOf } from "./goals.ts";
+import { type Goals, parseGoals, stateVersionOf } from "./goals.ts";
 import { isInMs, type Moment, parseWindow, type Window } from "./model/delay/window.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
 import type { Candidate } from "./policy/choose-request.ts";
@@ -69,29 +70,6 @@ export interface Decision {
   readonly ranking: readonly RankedAction[];
 }
 
-/** A conversion of an impression. */
-export interface ConversionEvent {
-  readonly impressionId: string;
-  /**
-   * null retracts earlier events of this goal. An event with a later time counts again. For a goal with a value, an amount: of an order
-   * line, or below 0 of a refund. The amounts of different events add up.
-   */
-  readonly reward: number | null;
-  /** Time of the conversion, in ms since 1970. Required with a window in ms. */
-  readonly at?: number;
-  /** The goal that the visitor reached, default "conversion". Rewards of several goals add up, by the weights of declared goals. */
-  readonly goal?: string;
-  /** Currency of the amount, for a goal with a value. Default: the goal's. Another one is refused. */
-  readonly currency?: string;
-  /**
-   * For a goal with a value: the amount replaces all earlier ones of the goal. Default false: it adds to them. Rewards of other goals always
-   * replace earlier ones.
-   */
-  readonly restates?: boolean;
-  /** Identifies the event, so that a repetition is a duplicate. Default: its time. */
-  readonly eventId?: string;
-}
-
 const SEED_LIMIT = Number.MAX_SAFE_INTEGER;
 
 /** Recommends among candidates, and learns from delayed conversions. Each recommender has its own WebAssembly instance. */
@@ -101,33 +79,31 @@ export class Recommender {
   readonly #core: Core;
   readonly #descriptor: PolicyDescriptor;
   readonly #pending: Pending;
-  readonly #window: Window;
-  readonly #reward: { readonly min: number; readonly max: number };
+  readonly #rules: ConversionRules;
   readonly #examination: readonly number[] | undefined;
-  readonly #goals: Goals | undefined;
   readonly #seed: number;
   #round = 0;
 
   /** For `create` and `restore` alone. */
   private constructor(core: Core, options: RecommenderOptions) {
     this.#core = core;
-    this.#window = parseWindow(options.window);
-    const { reward = { min: 0, max: 1 } } = options;
-    onlyKeys("reward", record("reward", reward), ["min", "max"]);
-    this.#reward = range("reward", reward, 1e6);
+    const window = parseWindow(options.window);
+    const { reward: given = { min: 0, max: 1 } } = options;
+    onlyKeys("reward", record("reward", given), ["min", "max"]);
+    const reward = range("reward", given, 1e6);
     const { rewards } = options.policy.options as { readonly rewards?: unknown };
-    if (rewards === "bernoulli" && (this.#reward.min < 0 || this.#reward.max > 1)) {
+    if (rewards === "bernoulli" && (reward.min < 0 || reward.max > 1)) {
       throw new RangeError(
-        `reward: expected a range inside 0 to 1 with rewards: "bernoulli", got ${this.#reward.min} to ${this.#reward.max}; divide rewards by the greatest one, or use rewards: "linear"`,
+        `reward: expected a range inside 0 to 1 with rewards: "bernoulli", got ${reward.min} to ${reward.max}; divide rewards by the greatest one, or use rewards: "linear"`,
       );
     }
     this.#examination = options.examination === undefined ? undefined : parseExamination(options.examination);
     this.#seed = wholeNumber("seed", options.seed ?? 0, -SEED_LIMIT, SEED_LIMIT);
     this.#descriptor = options.policy;
-    this.#goals = options.goals;
-    const goals = options.goals === undefined ? undefined : parseGoals(options.goals, this.#window);
-    this.policy = new Policy(options.policy, { core, window: this.#window, reward: this.#reward, goals, seed: this.#seed });
-    this.#pending = new Pending(this.#window, this.policy.delayOffset, goals);
+    this.#rules = { window, reward, goals: options.goals };
+    const goals = options.goals === undefined ? undefined : parseGoals(options.goals, window);
+    this.policy = new Policy(options.policy, { core, window, reward, goals, seed: this.#seed });
+    this.#pending = new Pending(window, this.policy.delayOffset, goals);
   }
 
   /**
@@ -182,7 +158,9 @@ export class Recommender {
       recommender.#round = counted("round", config.round);
       recommender.policy.load(reader);
       if (kind === "snapshot")
-        recommender.#pending.load(reader, dimension, recommender.#round, (goal, reward) => recommender.#rewardOf({ goal, reward }));
+        recommender.#pending.load(reader, dimension, recommender.#round, (goal, reward) =>
+          checkedReward({ goal, reward }, recommender.#rules),
+        );
       reader.end();
       return recommender;
     } catch (error) {
@@ -278,29 +256,11 @@ export class Recommender {
    */
   convert(event: ConversionEvent): { readonly status: ConversionStatus } {
     if (!this.policy.learns) throw onlyDecides(this.policy.id);
-    onlyKeys("event", record("event", event), ["impressionId", "reward", "at", "goal", "eventId", "currency", "restates"]);
-    const reward = event.reward === null ? null : this.#rewardOf(event);
-    const at = this.#inMs || event.at !== undefined ? finiteNumber("at", event.at) : 0;
-    const goal = nonEmptyString("goal", event.goal ?? "conversion");
-    if (this.#goals && !Object.hasOwn(this.#goals, goal)) throw outOfRange("goal", `one of ${Object.keys(this.#goals).join(", ")}`, goal);
-    const eventId = nonEmptyString("eventId", event.eventId ?? `at ${at}`);
-    const id = nonEmptyString("impressionId", event.impressionId, 2048);
-    const restates = flag("restates", event.restates ?? false);
-    const conversion = restates ? { goal, eventId, at, reward, restates } : { goal, eventId, at, reward };
-    const { status } = this.#pending.convert(id, conversion, (impression, { reward: total, previous, delay, goals }) => {
+    const { impressionId, conversion } = parseConversion(event, this.#rules);
+    const { status } = this.#pending.convert(impressionId, conversion, (impression, { reward: total, previous, delay, goals }) => {
       this.policy.observe({ impression, reward: total as number, previous, delay, goals });
     });
     return { status };
-  }
-
-  /** Checks a reward, or the amount of a goal with a value. */
-  #rewardOf({ reward, goal = "", currency }: Pick<ConversionEvent, "reward" | "goal" | "currency">): number {
-    const { min, max } = this.#reward;
-    const value = this.#goals && Object.hasOwn(this.#goals, goal) ? this.#goals[goal].value : undefined;
-    if (currency !== undefined && currency !== value?.currency) {
-      throw outOfRange("currency", value ? `${value.currency}, as declared` : "none, as the goal has no value", currency);
-    }
-    return value ? amountOf("reward", reward) : finiteNumber("reward", reward, min, max);
   }
 
   /**
@@ -370,9 +330,7 @@ export class Recommender {
     const writer = new SnapshotWriter();
     writer.json({
       policy: this.#descriptor.options,
-      window: this.#window,
-      reward: this.#reward,
-      goals: this.#goals,
+      ...this.#rules,
       examination: this.#examination,
       seed: this.#seed,
       round: this.#round,
@@ -381,14 +339,14 @@ export class Recommender {
     return writer.finish(this.#core, {
       kind,
       policyId: this.policy.id,
-      stateVersion: stateVersionOf(this.#descriptor, this.#goals),
+      stateVersion: stateVersionOf(this.#descriptor, this.#rules.goals),
       dimension: this.policy.dimension,
       impressions: this.policy.impressions,
     });
   }
 
   get #inMs(): boolean {
-    return isInMs(this.#window);
+    return isInMs(this.#rules.window);
   }
 
   #moment(round: number, now: number | undefined): Moment {
