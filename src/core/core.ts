@@ -120,14 +120,7 @@ export class Core {
     return true;
   }
 
-  /** `digest` of the UTF-8 bytes of a text. */
-  digestText(text: string): string {
-    const out = this.memory.put(NOTHING, 1 + Math.ceil((3 * text.length) / 8));
-    this.exports.digest(out + 8, this.memory.writeText(out + 8, text), out);
-    return this.memory.hexadecimal(out);
-  }
-
-  /** `digestText` of whole numbers with spaces between them, `second` and `third` not negative. It makes no strings of them. */
+  /** `digest` of the UTF-8 bytes of whole numbers with spaces between them, `second` and `third` not negative. It makes no strings of them. */
   digestNumbers(first: number, second: number, third: number): string {
     const out = this.memory.put(NOTHING, 1 + MOST_DIGITS);
     const start = out + 8;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { toDyadic } from "../../../publication/featurizer.ts";
-import { configureModel, featurizer, learnsAlike, type ModelConfig, reconfigureModel } from "../../../worker/domain/model/model.ts";
+import { configureModel, featurizer, learnt, type ModelConfig, reconfigureModel } from "../../../worker/domain/model/model.ts";
+import { differences } from "../../../worker/domain/model/reconfiguration.ts";
 import { relearntModel } from "../../../worker/domain/model/relearnt-model.ts";
 import type { Action, ModelBody } from "../../../worker/protocol/schema.ts";
 import { matrixOf } from "../../support/matrix.ts";
@@ -8,6 +9,7 @@ import { matrixOf } from "../../support/matrix.ts";
 const window = { ms: 3_600_000 };
 const configOf = (body: Partial<ModelBody> = {}): Promise<ModelConfig> => configureModel({ window, ...body });
 const refusal = (body: Partial<ModelBody>) => configOf(body).then(JSON.stringify, ({ status, message }) => `${status} ${message}`);
+const learnsAlike = (a: ModelConfig, b: ModelConfig) => differences(learnt(a), learnt(b)).length === 0;
 const shadow = (name: string) => ({ name, policy: "otf-lin-ucb" });
 
 describe("what was learnt under a configuration", () => {

@@ -222,13 +222,8 @@ function takesFeatures(factory: PolicyFactory<object>, options: object): boolean
   }
 }
 
-/** Whether learnt state of one configuration is valid under the other. */
-export function learnsAlike(a: ModelConfig, b: ModelConfig): boolean {
-  return differences(learnt(a), learnt(b)).length === 0;
-}
-
 /** The part of a configuration that learnt state depends on. */
-function learnt<Config extends Partial<Record<LearntName, unknown>> & { readonly goals?: Goals | null }>(
+export function learnt<Config extends Partial<Record<LearntName, unknown>> & { readonly goals?: Goals | null }>(
   config: Config,
 ): Pick<Config, LearntName> {
   const part = Object.fromEntries(LEARNT.map((name) => [name, config[name]])) as Pick<Config, LearntName>;
