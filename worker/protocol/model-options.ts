@@ -20,7 +20,7 @@ import { got } from "./sentence.ts";
 // The options of a model. Requests, answers, types, defaults, the description and docs/api.md follow from the table below.
 
 /**
- * What a change of an option needs. `growth`: only a larger number is taken. `relearning`: the model has to learn its log again, or to
+ * Consequence of a change of an option. `growth`: only a larger number is taken. `relearning`: the model has to learn its log again, or to
  * forget. `reset`: it has to forget.
  */
 export type Change = "nothing" | "growth" | "relearning" | "reset";

@@ -2,7 +2,7 @@ import type { Goals } from "../model/goals.ts";
 import type { GoalEvent } from "./event.ts";
 import { differs, type ResolvedReward, type RewardChange, resolved } from "./reward.ts";
 
-/** What a conversion changes for the policies. */
+/** The change of a reward that the policies observe. */
 export type Change = Pick<RewardChange, "before" | "after">;
 
 /**

@@ -45,7 +45,7 @@ interface Learning {
   saved: number;
 }
 
-/** What a coordinator says of the model that its shards take over. */
+/** A coordinator's order to take over: the model that its shards have learnt again. */
 export interface Takeover {
   /** By default the configuration under which the log was learnt. */
   readonly config?: ModelConfig;

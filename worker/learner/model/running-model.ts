@@ -14,7 +14,7 @@ import type { Upkeep } from "../upkeep/upkeep.ts";
 import type { CurrentModel } from "./current-model.ts";
 import type { Relearning } from "./relearning.ts";
 
-/** What the running policies of a learner depend on. */
+/** The objects of a learner that its running policies need. */
 interface Surroundings {
   readonly store: LearnerStore;
   readonly current: CurrentModel;

@@ -1,6 +1,6 @@
 import type { Database } from "./database.ts";
 
-/** What the sampling of impressions needs to know: when some were left out, and how many came from pages. */
+/** Facts for the sampling of impressions: when some were left out, and how many came from pages. */
 export class SampleStore {
   readonly #database: Database;
 

@@ -37,7 +37,7 @@ export class OutcomeStore {
   readonly #tallies: TallyStore;
   readonly #delays: DelayStore;
   readonly #lists: ListCounts;
-  /** What was read of an impression's outcome together with the impression. */
+  /** Details of outcomes that were read together with their impressions. */
   readonly #details = new WeakMap<StoredImpression, Details>();
 
   constructor(database: Database, { blocks, tallies, delays, lists }: Counting) {

@@ -44,7 +44,7 @@ export const stateOf = (converted: number | undefined) => ({ converted: converte
 export const isRetracted = ({ reward, converted, waits }: Pick<StoredImpression, "reward" | "converted" | "waits">): boolean =>
   reward !== null && !converted && !waits;
 
-/** What an impression has brought. Null: nothing was observed. */
+/** Conversions and reward of an impression. Null if nothing was observed. */
 export function broughtOf({ reward, converted, waits }: Pick<StoredImpression, "reward" | "converted" | "waits">): Brought | null {
   return reward === null ? null : { reward, converted, waits };
 }
