@@ -39,6 +39,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   doctor: "test/packaging/bin.test.ts",
   verify: "test/packaging/bin.test.ts",
   package: "test/packaging/installation.ts",
+  options: "test/unit/worker/model-options.test.ts",
   release: "test/unit/scripts/release.test.ts",
   soak: "test/speed/commands.test.ts",
   attack: "test/speed/commands.test.ts",

@@ -43,7 +43,13 @@ const reserved: Refusal = v.pipe(
   v.check(() => false, `expected names other than ${RESERVED.join(", ")}`),
 );
 
-export const record = <Value extends v.GenericSchema>(key: v.GenericSchema<string, string>, value: Value, most: number) => {
+type RecordOf<Value extends v.GenericSchema> = v.RecordSchema<v.GenericSchema<string, string>, Value, undefined>;
+
+export const record = <Value extends v.GenericSchema>(
+  key: v.GenericSchema<string, string>,
+  value: Value,
+  most: number,
+): v.LazySchema<RecordOf<Value> | Refusal> => {
   const schema = v.pipe(v.config(v.record(key, value), FIRST), v.maxEntries(most));
   const tooMany: Refusal = v.pipe(anything, v.maxEntries(most));
   const refused = (input: object): Refusal | undefined => {
@@ -51,7 +57,8 @@ export const record = <Value extends v.GenericSchema>(key: v.GenericSchema<strin
     if (RESERVED.some((name) => Object.hasOwn(input, name))) return reserved;
     return Object.keys(input).length > most ? tooMany : undefined;
   };
-  return v.lazy((input: unknown) => (isObject(input) ? refused(input) : undefined) ?? schema);
+  // The number of entries has no part in the type.
+  return v.lazy((input: unknown) => (isObject(input) ? refused(input) : undefined) ?? (schema as unknown as RecordOf<Value>));
 };
 
 export const isObject = (input: unknown): input is object => input !== null && typeof input === "object";
