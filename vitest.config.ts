@@ -11,6 +11,7 @@ const LONGEST = [
   "browser/site",
   "packaging/next",
   "packaging/packaging",
+  "packaging/add-an-option",
   "simulation/launch",
   "packaging/bin",
 ].map((name) => `/test/${name}.test.ts`);
