@@ -133,7 +133,7 @@ export function shopRatios(results: readonly Result[]): string {
 
 /** Verdicts on the default beside the best rival of one kind, in the worlds with late conversions. */
 export interface Verdicts {
-  /** What the rivals do, such as "waits". */
+  /** The verb of the rivals, such as "waits". */
   readonly rival: string;
   readonly worlds: number;
   readonly wins: number;

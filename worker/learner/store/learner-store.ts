@@ -1,5 +1,4 @@
 import type { Catalogue } from "../../domain/catalogue/catalogue.ts";
-import { counting, resolved } from "../../domain/conversion/reward.ts";
 import { shardOf } from "../../domain/ids/shard.ts";
 import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
 import { earliest } from "../../domain/impression/bucket.ts";
@@ -20,7 +19,6 @@ import { TallyStore } from "./counts/tally-store.ts";
 import { Database, type ModelRow } from "./database.ts";
 import { ImpressionStore } from "./impressions/impression-store.ts";
 import { LinkStore } from "./impressions/link-store.ts";
-import { outcomeOf } from "./impressions/outcome.ts";
 import { LogStore } from "./log-store.ts";
 import { countByGoal } from "./migrations/goal-recount.ts";
 import { BY_GOAL, migrate, TABLES } from "./migrations/migrations.ts";
@@ -275,11 +273,10 @@ export class LearnerStore {
   ): void {
     this.database.set("config = ?", JSON.stringify(relearnt.config));
     this.delays.recount(relearnt.config);
-    const seq = this.database.mark("relearnt", { ...relearnt, counts: this.#learntCounts() });
+    const seq = this.relearning.mark({ ...relearnt, counts: this.#learntCounts() });
     this.holdouts.note(relearnt.config.holdout, seq, relearnt.at ?? seq);
     this.snapshots.deleteAfter(-1);
     this.snapshots.write({ seq, parts }, true);
-    this.relearning.forgetLast();
   }
 
   /** Time of the oldest impression shown at a time or later of which a row is stored. */
@@ -356,12 +353,7 @@ export class LearnerStore {
   skip(seqs: readonly number[]): void {
     const { config } = this;
     const touched = new Set(seqs.map((seq) => this.conversions.refuse(seq, config.goals)));
-    const corrections = [...touched].flatMap((id) => {
-      const impression = id === undefined ? undefined : this.impressions.find(id);
-      if (impression?.state !== "live") return [];
-      const left = resolved(counting(this.conversions.of(impression.id)), config.goals, shownAtOf(impression.id));
-      return { impression, after: left && outcomeOf(left) };
-    });
+    const corrections = [...touched].flatMap((id) => (id === undefined ? [] : (this.conversions.recounted(id, config.goals) ?? [])));
     this.impressions.outcomes.correct(corrections, config);
     this.database.count("skipped", seqs.length);
   }
@@ -375,10 +367,8 @@ export class LearnerStore {
     const { config } = this;
     this.impressions.voidAfter(version, config);
     for (const id of touched) {
-      const impression = this.impressions.find(id);
-      if (impression?.state !== "live") continue;
-      const left = resolved(counting(this.conversions.of(id)), config.goals, shownAtOf(id));
-      this.impressions.outcomes.restore(impression, left && outcomeOf(left), config);
+      const left = this.conversions.recounted(id, config.goals);
+      if (left) this.impressions.outcomes.restore(left.impression, left.after, config);
     }
     const [mark] = this.database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ?", version);
     const { counts } = JSON.parse(mark.content) as { counts: Record<string, number> };

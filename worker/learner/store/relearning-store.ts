@@ -109,9 +109,10 @@ export class RelearningStore {
     return this.#last;
   }
 
-  /** Another relearning has taken over. */
-  forgetLast(): void {
+  /** Marks in the log that a relearnt model has taken over. Returns the number of the mark. */
+  mark(content: object): number {
     this.#last = undefined;
+    return this.#database.mark("relearnt", content);
   }
 
   /** Puts the new blocks into the place of the old ones. */

@@ -47,7 +47,7 @@ export class Upkeep {
     }
   }
 
-  /** Does a part of a task at once, then sets the alarm for the next one. If it fails, that is the same part again. */
+  /** Does a part of a task at once, then sets the alarm. After a failure the alarm runs the same part again. */
   async now(work: () => Promise<void>): Promise<void> {
     await work().catch(report);
     await this.arm();

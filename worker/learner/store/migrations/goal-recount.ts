@@ -1,4 +1,3 @@
-import { counting, resolved } from "../../../domain/conversion/reward.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import { bucketAt } from "../../../domain/impression/bucket.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
@@ -6,7 +5,6 @@ import type { ConversionStore } from "../conversion-store.ts";
 import type { DelayStore } from "../counts/delay-store.ts";
 import type { Database } from "../database.ts";
 import type { ImpressionStore } from "../impressions/impression-store.ts";
-import { outcomeOf } from "../impressions/outcome.ts";
 
 interface Stores {
   readonly database: Database;
@@ -29,12 +27,7 @@ export function countByGoal({ database, config, impressions, conversions, delays
       database.query(change);
     const ids = database.query<{ id: string }>("SELECT id FROM outcomes ORDER BY id").map(({ id }) => id);
     for (const [, some] of Map.groupBy(ids, (id) => bucketAt(shownAtOf(id), config.window.ms))) {
-      const corrections = some.flatMap((id) => {
-        const impression = impressions.find(id);
-        if (impression?.state !== "live") return [];
-        const reward = resolved(counting(conversions.of(id)), config.goals, shownAtOf(id));
-        return { impression, after: reward && outcomeOf(reward) };
-      });
+      const corrections = some.flatMap((id) => conversions.recounted(id, config.goals) ?? []);
       impressions.outcomes.correct(corrections, config);
     }
     delays.recount(config);
