@@ -7,8 +7,8 @@ import { intervalCurves } from "./shop/intervals.ts";
 import { curvesOf } from "./shop/play.ts";
 import { type ProductSpec, productShop, tenRates } from "./shop/product-shop.ts";
 import { randomShop } from "./shop/random-shop.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS, type Shop } from "./shop/shop.ts";
-import { atOnce, type Delays, geometricMs, logNormalMs } from "./shop/timing.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, type Shop, type Timing } from "./shop/shop.ts";
+import { atOnce, geometricMs, logNormalMs } from "./shop/timing.ts";
 
 const figures = [{ metric: "cumulative regret", x: "visitor", y: "cumulative regret" }];
 
@@ -36,7 +36,7 @@ function shops(
 }
 
 /** Conversions at once, which the algorithms do not know. */
-const prompt: Delays = { laws: [atOnce], windowMs: DAY_MS };
+const prompt: Timing = { laws: [atOnce], windowMs: DAY_MS };
 
 export const CATALOGUE: CatalogueSpec = {
   horizon: 20_000,
@@ -52,7 +52,7 @@ export const CATALOGUE: CatalogueSpec = {
   interacting: 0.4,
 };
 
-const ofCatalogue = (delays: Delays, spec: Partial<CatalogueSpec> = {}) => {
+const ofCatalogue = (delays: Timing, spec: Partial<CatalogueSpec> = {}) => {
   return (names: readonly (string | number)[]): Shop => catalogueShop({ ...CATALOGUE, ...spec }, delays, names);
 };
 
@@ -96,11 +96,11 @@ const smallCatalogue = shops("small-catalogue", "15 products with attributes, 2 
 
 export const TEN: ProductSpec = { horizon: 10_000, stepMs: (30 * DAY_MS) / 10_000, rates: tenRates };
 
-const ofProducts = (delays: Delays, spec: Partial<ProductSpec> = {}) => {
+const ofProducts = (delays: Timing, spec: Partial<ProductSpec> = {}) => {
   return (names: readonly (string | number)[]): Shop => productShop({ ...TEN, ...spec }, delays, names);
 };
 
-const late: Delays = { laws: [geometricMs(2 * DAY_MS)], windowMs: 6 * DAY_MS };
+const late: Timing = { laws: [geometricMs(2 * DAY_MS)], windowMs: 6 * DAY_MS };
 const metrics = ["cumulative regret", "share of mistakes", "stuck"];
 const quarters = [2500, 5000, 7500, 10_000];
 
@@ -147,7 +147,7 @@ const classification = shops("classification", "20 numeric features of visitors,
   "disjoint, mean 25 % of the horizon": ofClasses(true, 0.25),
 });
 
-const slowly: Delays = { laws: [geometricMs(HOUR_MS), geometricMs(3 * DAY_MS)], windowMs: 9 * DAY_MS };
+const slowly: Timing = { laws: [geometricMs(HOUR_MS), geometricMs(3 * DAY_MS)], windowMs: 9 * DAY_MS };
 const FOUR_WEEKS = { horizon: 20_000, stepMs: (28 * DAY_MS) / 20_000 };
 const tens = (value: (i: number) => number): number[] => Array.from({ length: 10 }, (_, i) => value(i));
 
@@ -166,7 +166,7 @@ const random = shops("random", "shops drawn at random, 20,000 visitors in 30 to 
 });
 
 /** Shops whose beliefs are looked at, by name and delay. All have the window of their delays. */
-const believing: Readonly<Record<string, (delays: Delays) => (names: readonly (string | number)[]) => Shop>> = {
+const believing: Readonly<Record<string, (delays: Timing) => (names: readonly (string | number)[]) => Shop>> = {
   "ten products, one-hot": (delays) => ofProducts(delays, { oneHot: true }),
   "ten products": (delays) => ofProducts(delays),
   catalogue: (delays) => ofCatalogue(delays),

@@ -1,8 +1,8 @@
 import { catalogueShop } from "../shop/catalogue-shop.ts";
 import { productShop } from "../shop/product-shop.ts";
-import { DAY_MS, MINUTE_MS, type Shop } from "../shop/shop.ts";
+import { DAY_MS, MINUTE_MS, type Shop, type Timing } from "../shop/shop.ts";
 import { isWrong, statementsOf } from "../shop/statement.ts";
-import { atOnce, type Delays, geometricMs } from "../shop/timing.ts";
+import { atOnce, geometricMs } from "../shop/timing.ts";
 import { CATALOGUE, TEN } from "../shop.ts";
 import { believed, type Sales } from "./believed-world.ts";
 import { type Stated, type StatedFigure, stated } from "./stated-figure.ts";
@@ -12,13 +12,13 @@ const AT = [50, 200, 1000, 5000, 50_000];
 /** Visitors for whom they are looked at then. */
 const VISITORS = 5;
 
-const prompt: Delays = { laws: [atOnce], windowMs: DAY_MS };
-const late: Delays = { laws: [geometricMs(2 * DAY_MS)], windowMs: 6 * DAY_MS };
+const prompt: Timing = { laws: [atOnce], windowMs: DAY_MS };
+const late: Timing = { laws: [geometricMs(2 * DAY_MS)], windowMs: 6 * DAY_MS };
 
 /** The share of conversions that come within the window. What comes later is no reward. */
-const withinWindow = ({ laws, windowMs }: Delays): number => laws[0].cdf(windowMs / MINUTE_MS);
+const withinWindow = ({ laws, windowMs }: Timing): number => laws[0].cdf(windowMs / MINUTE_MS);
 
-const conversions = (delays: Delays): Sales => ({
+const conversions = (delays: Timing): Sales => ({
   body: {},
   reached: ({ rates, luck, delaysMs }, index) => (luck < rates[index] ? [{ reward: 1, delayMs: delaysMs[0] }] : []),
   truth: (rate) => withinWindow(delays) * rate,
@@ -54,15 +54,15 @@ interface World {
   readonly sales: Sales;
 }
 
-const products = (delays: Delays, oneHot: boolean, sales = conversions(delays)): World => ({
+const products = (delays: Timing, oneHot: boolean, sales = conversions(delays)): World => ({
   shop: (names) => productShop({ ...TEN, oneHot }, delays, names),
   sales,
 });
-const catalogue = (delays: Delays): World => ({
+const catalogue = (delays: Timing): World => ({
   shop: (names) => catalogueShop(CATALOGUE, delays, names),
   sales: conversions(delays),
 });
-const logOdds = (delays: Delays): Sales => ({ ...conversions(delays), body: { options: { rewards: "bernoulli" } } });
+const logOdds = (delays: Timing): Sales => ({ ...conversions(delays), body: { options: { rewards: "bernoulli" } } });
 const beside = { click: { weight: 0 }, purchase: { weight: 1 } };
 const after = { click: { weight: 0 }, purchase: { weight: 1, after: "click" } };
 const costly = { click: { weight: -0.1 }, purchase: { weight: 1 } };

@@ -3,6 +3,7 @@ import { type Stream, stream } from "../../simulation/stream.ts";
 import { bestsellers } from "./bestsellers.ts";
 import { betaSampling } from "./beta-sampling.ts";
 import { type DefaultModel, defaultModel, learnerOf } from "./default-model.ts";
+import { knowingDelays } from "./known-delays.ts";
 import type { Learner } from "./learner.ts";
 import { type Featurize, type Feedback, type Played, play } from "./play.ts";
 import type { Shop } from "./shop.ts";
@@ -80,6 +81,10 @@ export const algorithms: Readonly<Record<string, Algorithm>> = {
   [WAITS]: { feedback: "waiting", learner: byDefault },
   [WAITS_NULL]: { feedback: "waiting", options: { forgetting: null }, learner: byDefault },
   [WAITS_LESS]: { feedback: "waiting", options: { exploration: LESS }, learner: byDefault },
+  "default, delays known": {
+    feedback: "delivered",
+    learner: ({ recommender }, shop, random) => knowingDelays(recommender, shop, random),
+  },
   "default, no delay": { feedback: "no delay", learner: byDefault },
   "LinTS, waiting": { feedback: "waiting", learner: byLinTs },
   "SquareCB, waiting": { feedback: "waiting", learner: squareCbOf(1000) },

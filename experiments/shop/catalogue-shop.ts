@@ -1,6 +1,6 @@
 import { type Stream, shuffled, stream } from "../../simulation/stream.ts";
-import type { Product, Shop, Visit } from "./shop.ts";
-import { type Delays, delaysOf } from "./timing.ts";
+import type { Product, Shop, Timing, Visit } from "./shop.ts";
+import { delaysOf } from "./timing.ts";
 
 /** A shop whose products have attributes, and whose visitors have a context. Log-odds of a conversion add up over effects. */
 export interface CatalogueSpec {
@@ -32,7 +32,7 @@ interface Effects {
 
 const PRICES = { min: 5, max: 500 };
 
-export function catalogueShop(spec: CatalogueSpec, delays: Delays, names: readonly (string | number)[]): Shop {
+export function catalogueShop(spec: CatalogueSpec, delays: Timing, names: readonly (string | number)[]): Shop {
   const { horizon, attributes, rate, drift, slowCategories } = spec;
   const draws = {
     world: stream(...names, "world"),

@@ -1,6 +1,6 @@
 import { stream } from "../../simulation/stream.ts";
-import type { Shop, Visit } from "./shop.ts";
-import { type Delays, delaysOf } from "./timing.ts";
+import type { Shop, Timing, Visit } from "./shop.ts";
+import { delaysOf } from "./timing.ts";
 
 const FEATURES = 20;
 const ARMS = 5;
@@ -15,7 +15,7 @@ const BLOCK = FEATURES + 1;
 /** Visitors of five classes with twenty numeric features. Only the arm of a visitor's class converts. */
 export function classificationShop(
   { horizon, stepMs, disjoint }: { readonly horizon: number; readonly stepMs: number; readonly disjoint: boolean },
-  delays: Delays,
+  delays: Timing,
   names: readonly (string | number)[],
 ): Shop {
   const draws = { world: stream(...names, "world"), visitor: stream(...names, "visitor"), delay: stream(...names, "delay") };

@@ -1,6 +1,6 @@
 import { type Stream, shuffled, stream } from "../../simulation/stream.ts";
-import type { Product, Shop, Visit } from "./shop.ts";
-import { type Delays, delaysOf } from "./timing.ts";
+import type { Product, Shop, Timing, Visit } from "./shop.ts";
+import { delaysOf } from "./timing.ts";
 
 /** A few products without attributes that matter, and visitors without a context. */
 export interface ProductSpec {
@@ -18,7 +18,7 @@ export interface ProductSpec {
 /** Ten products at 1 to 10 %. */
 export const tenRates = Array.from({ length: 10 }, (_, i) => (i + 1) / 100);
 
-export function productShop(spec: ProductSpec, delays: Delays, names: readonly (string | number)[]): Shop {
+export function productShop(spec: ProductSpec, delays: Timing, names: readonly (string | number)[]): Shop {
   const { horizon, groups, oneHot, drift } = spec;
   const draws = { world: stream(...names, "world"), luck: stream(...names, "luck"), delay: stream(...names, "delay") };
   const order = shuffled(Array.from(spec.rates.keys()), draws.world);

@@ -1,4 +1,5 @@
 import type { NamedFeatures } from "afterclick";
+import type { DelayLaw } from "../../simulation/delay-law.ts";
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
@@ -24,6 +25,8 @@ export interface Visit {
 
 /** When conversions come, and when the shop delivers them. */
 export interface Timing {
+  /** The law of the delays in minutes, for each group of products. */
+  readonly laws: readonly DelayLaw[];
   readonly windowMs: number;
   /** Time between two deliveries of conversions. Absent if each conversion is delivered at once. */
   readonly batchMs?: number;

@@ -1,9 +1,11 @@
+import type { Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { AS_ZERO, algorithms, DEFAULT, playIn } from "../../../experiments/shop/algorithms.ts";
 import { catalogueShop } from "../../../experiments/shop/catalogue-shop.ts";
 import { classificationShop } from "../../../experiments/shop/classification-shop.ts";
-import { bodyFor, defaultModel } from "../../../experiments/shop/default-model.ts";
+import { bodyFor, defaultModel, learnerOf } from "../../../experiments/shop/default-model.ts";
 import { intervalCurves } from "../../../experiments/shop/intervals.ts";
+import { knowingDelays } from "../../../experiments/shop/known-delays.ts";
 import type { Learner } from "../../../experiments/shop/learner.ts";
 import { curvesOf, type Feedback, play } from "../../../experiments/shop/play.ts";
 import { productShop, tenRates } from "../../../experiments/shop/product-shop.ts";
@@ -12,6 +14,8 @@ import { DAY_MS, HOUR_MS, type Shop, type Visit } from "../../../experiments/sho
 import { isWrong, statementsOf } from "../../../experiments/shop/statement.ts";
 import { atOnce, geometricMs } from "../../../experiments/shop/timing.ts";
 import { featurizer, vectorAt } from "../../../publication/featurizer.ts";
+import { fixed } from "../../../simulation/delay-law.ts";
+import { stream } from "../../../simulation/stream.ts";
 import { withVocabulary } from "../../../worker/domain/model/encoding.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";
 import { matrixOf } from "../../support/matrix.ts";
@@ -23,6 +27,7 @@ const tiny = (rest: Partial<Shop> = {}): Shop => ({
   horizon: 40,
   stepMs: HOUR_MS,
   windowMs: 5 * HOUR_MS,
+  laws: [fixed(90), fixed(24 * 60)],
   products: [{ id: "a" }, { id: "b" }],
   groups: [0, 1],
   visit: () => ({ rates: [1, 0.5], luck: 0.4, delaysMs: [1.5 * HOUR_MS, DAY_MS] }),
@@ -65,6 +70,37 @@ describe("what a learner is told, and when", () => {
       [1, "show", 1],
       [2, "convert", 1],
     ]);
+  });
+
+  it("knows the delays of each product from the start, and no rate, as the oracle", async () => {
+    const shop = tiny({ windowMs: 48 * HOUR_MS, dimension: 2 });
+    const points = Float64Array.of(1, 0, 0, 1);
+    const rows = [
+      [1, 0],
+      [0, 1],
+    ];
+    const believed = async (make: (recommender: Recommender) => Learner): Promise<readonly number[]> => {
+      const { recommender } = await defaultModel(shop, 1, { options: { rewards: "linear" } });
+      const learner = make(recommender);
+      learner.choose(points, DAY_MS, 1);
+      for (const index of [0, 1]) {
+        for (let i = 0; i < 50; i++) {
+          const id = `${index}-${i}`;
+          learner.show(id, { index, features: Float64Array.from(rows[index]), now: DAY_MS + i });
+          if (i % 5 === 0 && index === 0) learner.convert(id, DAY_MS + i + 1.5 * HOUR_MS);
+        }
+      }
+      learner.choose(points, DAY_MS + 12 * HOUR_MS, 2);
+      learner.show("last", { index: 0, features: Float64Array.of(0, 0), now: DAY_MS + 12 * HOUR_MS });
+      return recommender.policy.interval(rows).map(({ low, high }) => high - low);
+    };
+    const [oracle, learnt] = [
+      await believed((recommender) => knowingDelays(recommender, shop, stream("oracle"))),
+      await believed((recommender) => learnerOf(recommender)),
+    ];
+    // Half a day says all about the first product, and nothing about the second, whose conversions take a day.
+    expect(oracle[0] / learnt[0]).toBeCloseTo(1, 1);
+    expect(oracle[1]).toBeGreaterThan(2 * learnt[1]);
   });
 
   it("hears of both when the window has closed if it waits", () => {
