@@ -142,7 +142,7 @@ async function serve(session: Session, comparison: Comparison, sender: Sender, b
   );
   let shown: LoggedRow[] = [];
   for await (const { row, chosen } of served) {
-    comparison.add(row, chosen);
+    comparison.count(row, chosen);
     bar.increment();
     shown.push(row);
     if (shown.length < REGISTERED_AT_ONCE) continue;

@@ -1,6 +1,6 @@
 // The worker's default configuration in simulated shops, which no default was chosen on, beside algorithms that wait for windows.
 import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
-import { AS_ZERO, algorithms, DEFAULT, NULL, playIn, SHOPS_OWN, WAITING } from "./shop/algorithms.ts";
+import { AS_ZERO, algorithms, DEFAULT, KNOWN, NULL, playIn, SHOPS_OWN, WAITING } from "./shop/algorithms.ts";
 import { type CatalogueSpec, catalogueShop } from "./shop/catalogue-shop.ts";
 import { classificationShop } from "./shop/classification-shop.ts";
 import { intervalCurves } from "./shop/intervals.ts";
@@ -26,7 +26,7 @@ function shops(
     settings: Object.keys(settings),
     algorithms: Object.keys(algorithms),
     figures,
-    ratios: [{ metric: "cumulative regret", of: DEFAULT, to: [...AS_ZERO, ...WAITING, ...SHOPS_OWN] }],
+    ratios: [{ metric: "cumulative regret", of: DEFAULT, to: [...AS_ZERO, ...WAITING, KNOWN, ...SHOPS_OWN] }],
     async run({ setting, algorithm, run }: Task): Promise<readonly Curve[]> {
       const shop = settings[setting](["shop", id, run]);
       return curvesOf(await playIn(shop, algorithm, run), shop);

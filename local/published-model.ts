@@ -80,7 +80,7 @@ export class PublishedModel implements LocalModel {
     const kept = await model.#shelf.get<Kept>("publication");
     if (kept) {
       model.#clock.passed(kept.at);
-      await model.#take(kept).catch(model.#report);
+      await model.#hold(kept).catch(model.#report);
     }
     const refreshed = model.refresh();
     if (model.#held) refreshed.catch(model.#report);
@@ -121,7 +121,7 @@ export class PublishedModel implements LocalModel {
     if (response.status === 304) return false;
     if (!response.ok) throw new UnsupportedError("no-publication", `${url} answered ${response.status}: ${await response.text()}`);
     const kept = { etag: response.headers.get("etag") ?? "", bytes: new Uint8Array(await response.arrayBuffer()), at: this.#clock.now() };
-    await this.#take(kept);
+    await this.#hold(kept);
     await this.#shelf.set("publication", kept);
     return true;
   }
@@ -131,7 +131,7 @@ export class PublishedModel implements LocalModel {
     return `${url.replace(/\/$/, "")}/v1/models/${model}/${path}`;
   }
 
-  async #take({ etag, bytes }: Kept): Promise<void> {
+  async #hold({ etag, bytes }: Kept): Promise<void> {
     const publication = await readPublication(bytes);
     const { policies, module } = this.#options;
     const recommender = await Recommender.restore(publication.part, { policies, module });

@@ -125,7 +125,7 @@ export class DelayEstimate {
   show(time: number, count = 1): void {
     const [at, number] = [finiteNumber("time", time), wholeNumber("count", count, 1)];
     this.#advance(at);
-    this.#delays.add(at, number);
+    this.#delays.append(at, number);
     this.#stale();
     this.#shown += number;
   }
@@ -161,7 +161,7 @@ export class DelayEstimate {
   arrive(time: number): void {
     const arrived = finiteNumber("time", time);
     if (!this.#rhythm) return;
-    this.#rhythm.add(arrived);
+    this.#rhythm.count(arrived);
     this.#arrived = Math.max(this.#arrived, arrived);
   }
 

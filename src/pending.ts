@@ -105,7 +105,7 @@ export class Pending {
     return at - this.#time(impression) + this.#delayOffset;
   }
 
-  add(id: string, { features, slot, round, now }: AppendedImpression, conversions: Conversion[] = [], reward?: number): void {
+  register(id: string, { features, slot, round, now }: AppendedImpression, conversions: Conversion[] = [], reward?: number): void {
     const impression =
       now === undefined ? { id, features, slot, round, conversions, reward } : { id, features, slot, round, now, conversions, reward };
     this.#byId.set(id, impression);
@@ -311,7 +311,7 @@ export class Pending {
       const shownNow = shownAt === NEVER ? undefined : shownAt;
       const moment = { round: shownRound, now: shownNow };
       const events = conversions[i].sort(compareEvents);
-      this.add(id, { features: own, slot, ...moment }, events, this.#rewardAfter(moment, events));
+      this.register(id, { features: own, slot, ...moment }, events, this.#rewardAfter(moment, events));
     });
     this.advance({ round, now });
   }

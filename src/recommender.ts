@@ -220,7 +220,7 @@ export class Recommender {
   }
 
   #show(id: string, { features, place }: { features: ArrayLike<number> | undefined; place: number }, { round, now }: Moment): void {
-    this.#pending.add(id, this.policy.append({ features, round, now, weight: this.weightAt(place) }));
+    this.#pending.register(id, this.policy.append({ features, round, now, weight: this.weightAt(place) }));
   }
 
   /** Examination weight of a place, 0 for the first: 1 without `examination`. For an impression that `policy.append` counts. */

@@ -13,7 +13,7 @@ export class Comparison {
   #agreed = 0;
   #agreedClicks = 0;
 
-  add(row: LoggedRow, chosen: string): void {
+  count(row: LoggedRow, chosen: string): void {
     const click = Number(row.clicked);
     this.rows++;
     this.#clicks += click;

@@ -95,7 +95,7 @@ export class Sender {
     try {
       const answer = await call<Delivered>(base, "/v1/conversions", request);
       events.forEach((event, i) => {
-        tally.take(event, answer.body.conversions[i]?.status ?? "nothing", answer.resent);
+        tally.classify(event, answer.body.conversions[i]?.status ?? "nothing", answer.resent);
       });
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) throw error;

@@ -33,7 +33,7 @@ export class Tally {
   }
 
   /** Takes the worker's answer to one delivery. @param resent whether the worker may have taken an earlier attempt whose answer was lost. */
-  take(event: Event, status: string, resent: boolean): void {
+  classify(event: Event, status: string, resent: boolean): void {
     if (resent) this.#uncertain++;
     if (status === "accepted") {
       this.#uncertain++;

@@ -65,7 +65,7 @@ export class Ledger {
       throw new LogMismatch(`status: expected ${line.status === "conflict" ? "applied" : "conflict"}, got ${line.status}`);
     }
     known.conversions.push(line);
-    const change = known.fold.add(line);
+    const change = known.fold.apply(line);
     if (change) observeAll(policies, known.shown, change);
   }
 

@@ -58,7 +58,7 @@ export class Replay {
   }
 
   /** Replays one event. @throws {LogMismatch} naming the event and the difference. */
-  async take(line: EventLine): Promise<void> {
+  async replay(line: EventLine): Promise<void> {
     this.#place++;
     try {
       this.#begin(line);
@@ -66,7 +66,7 @@ export class Replay {
       if (line.seq <= shard.seq) throw new LogMismatch(`expected a number above ${shard.seq}`);
       shard.advance(line.seq, this.#place);
       if (!line.shard) this.#keep(line.seq);
-      await this.#take(line, shard);
+      await this.#replay(line, shard);
       if (line.shard) return;
       this.#version = line.seq;
       if (line.type !== "mark" || line.mark !== "merged") this.#merged = undefined;
@@ -96,7 +96,7 @@ export class Replay {
     return shard;
   }
 
-  async #take(line: EventLine, shard: ReplayedShard): Promise<void> {
+  async #replay(line: EventLine, shard: ReplayedShard): Promise<void> {
     if (line.seq < this.#relearntAt(line.shard)) return this.#learnAgain(line, shard);
     if (line.type === "erased") throw new LogMismatch("was erased: neither this event nor later ones can be verified");
     if (line.type === "mark") return this.#mark(line, shard);

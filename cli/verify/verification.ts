@@ -58,7 +58,7 @@ async function replayed(
   for await (const line of lines) {
     if (line.type === "model") continue;
     for (; settling.length > 0 && settling[0].after < line.seq; settling.shift()) replay.settle(settling[0].until);
-    await replay.take(line);
+    await replay.replay(line);
     last = line.seq;
     if (++done % PROGRESS_EVERY === 0) progress?.(done, needs.lines);
   }

@@ -59,6 +59,9 @@ export const WAITING = [
   ...["LinTS, waiting", "SquareCB, waiting", "SquareCB, waiting, gamma 10,000", "Beta, waiting"],
 ];
 
+/** The default, which knows the delays from the start: an oracle. */
+export const KNOWN = "default, delays known";
+
 /** Lists that a shop makes without a recommender. */
 export const SHOPS_OWN = ["bestsellers", "bestsellers, epsilon 0.05"];
 
@@ -81,7 +84,7 @@ export const algorithms: Readonly<Record<string, Algorithm>> = {
   [WAITS]: { feedback: "waiting", learner: byDefault },
   [WAITS_NULL]: { feedback: "waiting", options: { forgetting: null }, learner: byDefault },
   [WAITS_LESS]: { feedback: "waiting", options: { exploration: LESS }, learner: byDefault },
-  "default, delays known": {
+  [KNOWN]: {
     feedback: "delivered",
     learner: ({ recommender }, shop, random) => knowingDelays(recommender, shop, random),
   },

@@ -112,7 +112,7 @@ export class CoreProcess {
   }
 
   /** The row of a point, or -1. */
-  find(x: Float64Array): number {
+  rowOf(x: Float64Array): number {
     return this.#exports.gpFind(this.#pointer, this.#point(x));
   }
 

@@ -68,7 +68,7 @@ export class CatalogueColumns {
       reader.visit(actions[i], take);
       for (const term of list) {
         if (isNumber(term)) shares.push(term.factor);
-        (isNumber(term) ? numbers : values).add(term);
+        (isNumber(term) ? numbers : values).append(term);
       }
       values.end();
       numbers.end();
@@ -140,7 +140,7 @@ class Distinct {
   readonly ends: number[] = [];
   readonly #byStem = new Map<string, Map<string, number>>();
 
-  add(term: Term): void {
+  append(term: Term): void {
     const { stem, rest } = term;
     let ofStem = this.#byStem.get(stem);
     if (!ofStem) {

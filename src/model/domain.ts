@@ -54,13 +54,13 @@ export class Domain {
 
   /** The place of a point. @throws {RangeError} if it is not in the domain. */
   indexOf(point: Float64Array): number {
-    const place = this.find(point);
+    const place = this.placeOf(point);
     if (place < 0) throw outOfRange("features", "a point of the domain", `[${point.join(", ")}]`);
     return place;
   }
 
   /** The place of the point whose coordinates start at `from`, or -1. -0 equals 0. **Cost:** O(d log count). */
-  find(coordinates: Float64Array, from = 0): number {
+  placeOf(coordinates: Float64Array, from = 0): number {
     let low = 0;
     let high = this.count - 1;
     while (low <= high) {

@@ -77,7 +77,7 @@ function chancesOf(kinds: readonly Kind[], isAsked: readonly boolean[], count: n
     for (let node = 0; node < 2 * NODES.length; node++) {
       const at = node >> 1;
       const time = middle + half * (node % 2 === 0 ? NODES[at] : -NODES[at]);
-      left = Math.max(left, integral.add(time, half * WEIGHTS[at]));
+      left = Math.max(left, integral.addAt(time, half * WEIGHTS[at]));
     }
   }
   return integral.chances;
@@ -118,7 +118,7 @@ class Integral {
   }
 
   /** Adds the integrand at a time. Returns the probability that places are left then. */
-  add(time: number, weight: number): number {
+  addAt(time: number, weight: number): number {
     const kinds = this.#kinds;
     for (let kind = 0; kind < kinds.length; kind++) give(kinds[kind], time, this.#given[kind]);
     // The other families of each kind. Undefined if there are none.

@@ -24,7 +24,7 @@ function counted(cohorts: Cohorts, shown: readonly number[]): number {
   };
   for (const time of shown) {
     advance(time);
-    const cohort = cohorts.add(time);
+    const cohort = cohorts.append(time);
     if (cohort) cohort.sums.add(0, time);
     else passed += time;
   }
@@ -79,7 +79,7 @@ describe("cohorts", () => {
         for (const time of shown.filter((_, i) => i % 3 === part)) {
           now = Math.max(now, time);
           for (const { sums } of own.advance(now)) passed += sums.values[0];
-          const cohort = own.add(time);
+          const cohort = own.append(time);
           if (cohort) cohort.sums.add(0, time);
           else passed += time;
         }

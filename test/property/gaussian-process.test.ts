@@ -230,12 +230,12 @@ it("finds the row of an equal point, and the nearest row in units of the scales,
       for (const point of points) process.append(Float64Array.from(point));
       const squares = points.map((point) => point.reduce((sum, value, j) => sum + ((x[j] - value) / scales[j]) ** 2, 0));
       const given = Float64Array.from(x);
-      expect(process.find(given)).toBe(squares.indexOf(0));
-      expect(process.find(given.map((value) => -value))).toBe(points.findIndex((point) => point.every((value, j) => value === -x[j])));
+      expect(process.rowOf(given)).toBe(squares.indexOf(0));
+      expect(process.rowOf(given.map((value) => -value))).toBe(points.findIndex((point) => point.every((value, j) => value === -x[j])));
       expect(process.nearest(given, Float64Array.from(scales))).toBe(squares.indexOf(Math.min(...squares)));
       // Only the last feature tells these two points apart.
       const other = given.map((value, j) => (j === x.length - 1 ? value + 0.5 : value));
-      expect(process.find(other)).toBe(points.findIndex((point) => point.every((value, j) => value === other[j])));
+      expect(process.rowOf(other)).toBe(points.findIndex((point) => point.every((value, j) => value === other[j])));
       process.release();
     }),
     { numRuns: 100 },

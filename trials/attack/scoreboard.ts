@@ -24,7 +24,7 @@ export class Scoreboard {
   }
 
   /** Adds an account. A lost or doubled reward is a breach. */
-  enter(group: string, what: string, { acknowledged, lost, doubled }: Account): void {
+  account(group: string, what: string, { acknowledged, lost, doubled }: Account): void {
     const sum = this.#account;
     this.#account = { acknowledged: sum.acknowledged + acknowledged, lost: sum.lost + lost, doubled: sum.doubled + doubled };
     const bad = lost + doubled > 0;

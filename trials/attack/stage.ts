@@ -39,8 +39,8 @@ export class Stage {
     this.#board.notes.push(`${this.#name}: ${finding}`);
   }
 
-  enter(what: string, account: Account): void {
-    this.#board.enter(this.#name, what, account);
+  account(what: string, account: Account): void {
+    this.#board.account(this.#name, what, account);
   }
 
   /** The next seeded whole number below `most`. */

@@ -12,12 +12,12 @@ import { EventJournal } from "../kv/event-journal.ts";
 import { Problem, unauthorised } from "../protocol/problem.ts";
 import type { ConversionItem, ConversionsBody } from "../protocol/schema.ts";
 import { learner } from "../rpc/learner-client.ts";
-import type { Intake } from "../rpc/message.ts";
+import type { Ingested } from "../rpc/message.ts";
 
 const CONFLICT = "an event of this name came before with another reward or time; the later time counts. Give each event a name of its own";
 
 /** Result of a conversion: the learner's, or `accepted` if only KV took it. */
-type Result = Pick<Intake, "detail"> & { readonly status: Intake["status"] | "accepted" };
+type Result = Pick<Ingested, "detail"> & { readonly status: Ingested["status"] | "accepted" };
 
 /** The reward that was sent and the one that counts, if they differ. */
 interface Rounding {
@@ -147,13 +147,13 @@ async function deliver(env: Environment, deliveries: ReadonlyMap<number, Deliver
   const learners = Map.groupBy(deliveries, ([, delivery]) => delivery.learner);
   const stores = Array.from(learners, async ([name, entries]) => {
     const events = entries.map(([, { event }]) => event);
-    const [intakes, ...puts] = await Promise.allSettled([
+    const [ingested, ...puts] = await Promise.allSettled([
       learner(env, name, (stub) => stub.ingest(events)),
       ...entries.map(([, { journal, event }]) => journal?.put(event as ConversionEvent)),
     ]);
     const settled = entries.map(async ([place, { event, journal, journalUntil }], i) => {
-      if (intakes.status === "fulfilled") {
-        const { erased, ...result } = (intakes.value as readonly Intake[])[i];
+      if (ingested.status === "fulfilled") {
+        const { erased, ...result } = (ingested.value as readonly Ingested[])[i];
         results[place] = result.status === "conflict" ? { detail: CONFLICT, ...result } : result;
         // Such an event leaves the journal. If KV fails, closing passes over the event, and it expires.
         if (erased || result.status === "refused" || result.status === "unknown")

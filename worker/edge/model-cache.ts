@@ -120,7 +120,7 @@ export class ModelCache {
     const asked = Date.now();
     this.#renewedIn = Math.floor(asked / CATCH_UP_MS);
     if (!this.#held) {
-      await this.#take({ publication: await learner(env, this.#model, (stub) => stub.publication(), { retry }), catalogue: null });
+      await this.#hold({ publication: await learner(env, this.#model, (stub) => stub.publication(), { retry }), catalogue: null });
       this.#confirmedAt = asked;
       return true;
     }
@@ -128,7 +128,7 @@ export class ModelCache {
     const held = { generation, version, catalogue: catalogue.version };
     const news = await learner(env, this.#model, (stub) => stub.newer(held, always), { retry });
     const isNew = news.publication !== null || news.catalogue !== null;
-    if (isNew) await this.#take(news);
+    if (isNew) await this.#hold(news);
     const { newest } = news;
     const { generation: own, catalogue: actions } = this.#held ?? {};
     if (own === newest.generation && (actions?.version ?? -1) >= newest.catalogue) this.#confirmedAt = asked;
@@ -182,7 +182,7 @@ export class ModelCache {
     const [publication, catalogue] = await Promise.all(
       [store.get(this.#model), store.getCatalogue(this.#model)].map((found) => found.catch(() => undefined)),
     );
-    await this.#take({ publication: publication ?? null, catalogue: catalogue ?? null });
+    await this.#hold({ publication: publication ?? null, catalogue: catalogue ?? null });
   }
 
   /** Takes newer news from the learner, at most once a second. Returns whether there were any. A failure keeps what is held. */
@@ -191,7 +191,7 @@ export class ModelCache {
     return this.#renew(env, { retry: false }).catch(() => false);
   }
 
-  async #take(news: Pick<News, "publication" | "catalogue">): Promise<void> {
+  async #hold(news: Pick<News, "publication" | "catalogue">): Promise<void> {
     try {
       const publication = news.publication && (await decodePublication(news.publication));
       const record = news.catalogue && (await decodeRecord(news.catalogue));

@@ -51,7 +51,7 @@ export class Outbox {
     const bytes = bytesOf(shown);
     this.#entries.push({ shown, bytes, failed: false });
     this.#bytes += bytes;
-    while (this.#bytes > this.#most) this.#dropped += this.#take().shown.rows.length;
+    while (this.#bytes > this.#most) this.#dropped += this.#shift().shown.rows.length;
     if (Math.abs(now - this.#gatheringSince) < CANCELLED_MS) return false;
     this.#gatheringSince = now;
     return true;
@@ -94,7 +94,7 @@ export class Outbox {
       if (batch.length > 0 && (rows > MOST_ROWS || bytes > MAX_BATCH_BYTES || batch.length === MOST_ROWS)) break;
       batch.push(this.#entries[batch.length]);
     }
-    return batch.map(() => this.#take());
+    return batch.map(() => this.#shift());
   }
 
   #putBack(batch: readonly Entry[], error: unknown): void {
@@ -110,7 +110,7 @@ export class Outbox {
     this.#bytes = this.#entries.reduce((sum, entry) => sum + entry.bytes, 0);
   }
 
-  #take(): Entry {
+  #shift(): Entry {
     const entry = this.#entries.shift() as Entry;
     this.#bytes -= entry.bytes;
     return entry;

@@ -21,7 +21,7 @@ export interface ServingRpc {
   /** Registers impressions decided elsewhere: all of them or, if one is refused, none. A page may do so only if the model is `local`. */
   register(items: readonly Message.Shown[], options?: Message.Registering): Answered<readonly Message.Registered[]>;
   /** Takes conversions and returns one result for each. */
-  ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Answered<readonly Message.Intake[]>;
+  ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Answered<readonly Message.Ingested[]>;
   /** Marks deferred impressions as shown, and takes public goals that a page reports. 429 if pages report too much. */
   report(report: Message.PageReport): Answered<Message.PageResults>;
   /** Marks a deferred impression as shown; null if it is unknown. */

@@ -1,6 +1,6 @@
 import type { LogRow } from "../domain/archive/log-line.ts";
 import type { Recommended } from "../domain/catalogue/decision.ts";
-import type { ConversionStatus, IntakeStatus } from "../domain/conversion/conversion.ts";
+import type { ConversionStatus, IngestedStatus } from "../domain/conversion/conversion.ts";
 import type { ByKey, ConversionEvent } from "../domain/conversion/event.ts";
 import type { KeyHashes, RequestKeys } from "../domain/ids/join-key.ts";
 import type { Impression } from "../domain/ids/token.ts";
@@ -170,8 +170,8 @@ export interface Registered extends Omit<Impression, "model"> {
   readonly status: "registered" | "duplicate" | "unsampled";
 }
 
-export interface Intake {
-  readonly status: IntakeStatus;
+export interface Ingested {
+  readonly status: IngestedStatus;
   readonly detail?: string;
   /** Set if the event or its impression was erased. */
   readonly erased?: true;
@@ -191,7 +191,7 @@ export type Activation = "activated" | "accepted" | "duplicate";
 export interface PageResults {
   /** Null if the impression is unknown. */
   readonly seen: readonly (Activation | null)[];
-  readonly reached: readonly Intake[];
+  readonly reached: readonly Ingested[];
 }
 
 /** An impression of a past log. */

@@ -138,7 +138,7 @@ export class PureExploration {
   append(features: Float64Array): number {
     const place = this.domain.indexOf(features);
     const round = this.#current();
-    if (round !== this.#round) this.#enter(round);
+    if (round !== this.#round) this.#turnTo(round);
     this.#queried++;
     if (!round.survivors.includes(place)) return ELIMINATED;
     round.queries.append(features);
@@ -146,7 +146,7 @@ export class PureExploration {
     return this.#number;
   }
 
-  #enter(round: Round): void {
+  #turnTo(round: Round): void {
     this.#next = null;
     this.#forget();
     this.#round.queries.release();

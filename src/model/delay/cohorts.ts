@@ -70,7 +70,7 @@ export class Cohorts {
   }
 
   /** The cohort of an impression shown at `time`. Undefined if the impression is too old for one. */
-  find(time: number): Cohort | undefined {
+  cohortAt(time: number): Cohort | undefined {
     return this.at(Math.floor(time / this.unit));
   }
 
@@ -81,7 +81,7 @@ export class Cohorts {
   }
 
   /** Counts `count` impressions shown at `time` and returns their cohort. Undefined if they are too old for one. */
-  add(time: number, count = 1): Cohort | undefined {
+  append(time: number, count = 1): Cohort | undefined {
     const start = Math.floor(time / this.unit);
     if (this.#hasPassed(start, 1)) return undefined;
     let cohort = this.at(start);
@@ -98,7 +98,7 @@ export class Cohorts {
 
   /** Undoes `add` of one impression. Its cohort may have been handed back already. */
   remove(time: number): void {
-    const cohort = this.find(time);
+    const cohort = this.cohortAt(time);
     if (!cohort) return;
     cohort.count--;
     cohort.times.add(0, -time);

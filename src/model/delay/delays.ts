@@ -77,9 +77,9 @@ export class Delays {
   }
 
   /** Counts `count` impressions shown at `time` and returns their cohort. Undefined if they are too old for one. */
-  add(time: number, count = 1): Cohort | undefined {
+  append(time: number, count = 1): Cohort | undefined {
     this.#curve = undefined;
-    return this.cohorts.add(time, count);
+    return this.cohorts.append(time, count);
   }
 
   /** Undoes `add` of one impression. */
@@ -90,7 +90,7 @@ export class Delays {
 
   /** Counts `count` conversions `delay` after impressions shown at `time`. A negative count removes them. */
   convert(time: number, delay: number, count = 1): void {
-    const histogram = this.cohorts.find(time)?.sums.values ?? this.#settled;
+    const histogram = this.cohorts.cohortAt(time)?.sums.values ?? this.#settled;
     histogram[Math.min(binOf(delay / this.resolution), this.bins - 1)] += count;
     this.#curve = undefined;
   }

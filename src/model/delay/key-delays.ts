@@ -48,14 +48,14 @@ export class KeyDelays {
   }
 
   /** Counts `count` impressions shown at `time`. */
-  add(time: number, count: number): void {
-    (this.#cohorts.add(time, count)?.sums.values ?? this.#settled)[0] += count;
+  append(time: number, count: number): void {
+    (this.#cohorts.append(time, count)?.sums.values ?? this.#settled)[0] += count;
     this.#events = undefined;
   }
 
   /** Undoes `add`. */
   remove(time: number): void {
-    (this.#cohorts.find(time)?.sums.values ?? this.#settled)[0]--;
+    (this.#cohorts.cohortAt(time)?.sums.values ?? this.#settled)[0]--;
     this.#cohorts.remove(time);
     this.#events = undefined;
   }
@@ -67,7 +67,7 @@ export class KeyDelays {
 
   /** Counts a conversion `delay` after an impression shown at `time`. With `sign` -1 removes it. */
   convert(time: number, delay: number, sign: 1 | -1): void {
-    const sums = this.#cohorts.find(time)?.sums.values ?? this.#settled;
+    const sums = this.#cohorts.cohortAt(time)?.sums.values ?? this.#settled;
     sums[1] += sign;
     this.#events = undefined;
     sums[HEAD + Math.min(keyBin(delay / this.#resolution), this.#bins - 1)] += sign;

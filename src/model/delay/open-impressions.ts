@@ -19,7 +19,7 @@ export class OpenImpressions {
   }
 
   /** Adds an impression and returns its number. */
-  add(features: Float64Array, moment: Moment): number {
+  append(features: Float64Array, moment: Moment): number {
     if (this.#window === "none") return 0;
     this.#times.push(timeOf(this.#window, moment));
     this.#converted.push(false);

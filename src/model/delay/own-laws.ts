@@ -79,7 +79,7 @@ export class OwnLaws {
     if (key >= 0) {
       const law = this.#laws[key] ?? this.#start(key);
       law.advance(this.#now);
-      law.add(time, count);
+      law.append(time, count);
     }
     this.#changed();
   }

@@ -56,7 +56,7 @@ export class Rhythm {
   }
 
   /** Counts an arrival. */
-  add(time: number): void {
+  count(time: number): void {
     const bin = Math.floor(time / this.#unit);
     if (bin <= this.#newest - MEMORY) return;
     this.#bins.add(bin);

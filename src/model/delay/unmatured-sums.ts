@@ -56,15 +56,15 @@ export class UnmaturedSums {
    * Counts an impression, as `count` of one, and moves the clock on to `clock`. Returns its cohort, to whose sums the caller adds. Undefined
    * if it is too old for one.
    */
-  add(moment: Moment, count = 1, clock = moment): Cohort | undefined {
+  append(moment: Moment, count = 1, clock = moment): Cohort | undefined {
     this.advance(clock);
     const time = timeOf(this.#window, moment);
-    this.#delays.add(time, count);
-    const cohort = this.#cohorts.add(time, count);
+    this.#delays.append(time, count);
+    const cohort = this.#cohorts.append(time, count);
     if (moment === clock) return cohort;
     // The cohort of this impression grows at once: the clock may stand still for a while.
     this.advance(clock);
-    return this.find(moment);
+    return this.cohortOf(moment);
   }
 
   /** Undoes `add`. The caller has subtracted from the sums. */
@@ -97,8 +97,8 @@ export class UnmaturedSums {
   }
 
   /** The cohort of an impression. Undefined if it has none, or none any more. */
-  find(impression: Moment): Cohort | undefined {
-    return this.#cohorts.find(timeOf(this.#window, impression));
+  cohortOf(impression: Moment): Cohort | undefined {
+    return this.#cohorts.cohortAt(timeOf(this.#window, impression));
   }
 
   /** Start of a cohort, in the unit of the window. */

@@ -82,11 +82,11 @@ export class BernoulliPosterior implements JointPosterior {
   append(features: Float64Array, moment: Moment): number {
     const number = this.#impressions;
     if (this.#forgetting?.opens(number)) this.#discount(this.#forgetting.decay);
-    const row = this.#all.find(features);
+    const row = this.#all.rowOf(features);
     const place = row < 0 ? this.#open(features) : row;
     this.#impressions++;
     this.#sites[place].count++;
-    const cohort = this.#unmatured.add(moment);
+    const cohort = this.#unmatured.append(moment);
     if (cohort) cohort.sums.values[place]++;
     if (this.#conversions >= this.#nextFit) this.#fit();
     this.#approximateIfDue();
@@ -109,7 +109,7 @@ export class BernoulliPosterior implements JointPosterior {
 
   /** The site of an impression: its own point, or after a merge the nearest one. A forgotten impression has none. */
   #siteOf(point: Float64Array, weight: number): Site | undefined {
-    const row = this.#all.find(point);
+    const row = this.#all.rowOf(point);
     if (row >= 0) return this.#sites[row];
     if (weight < FORGOTTEN) return undefined;
     return this.#sites[nearestTo(this.#core, this.#kernel, this.#points(), point)];
@@ -117,7 +117,7 @@ export class BernoulliPosterior implements JointPosterior {
 
   /** Moves the trials of a point to the nearest other one, or drops them if there is none. **Cost:** O(n^3). */
   forget(point: Float64Array): boolean {
-    const row = this.#all.find(point);
+    const row = this.#all.rowOf(point);
     if (row < 0) return false;
     const others = this.#sites.filter((_, place) => place !== row);
     const nearest = others[nearestTo(this.#core, this.#kernel, pointsOf(others, this.#kernel), point)];

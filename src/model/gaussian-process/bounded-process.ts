@@ -88,10 +88,10 @@ export class BoundedProcess implements JointPosterior {
   }
 
   /** Counts an impression with this reward. **Cost:** O(n^2) if a row is due, and O(n^3) for a merge. */
-  add(point: Float64Array, reward: number, weight = 1): void {
-    if (!Number.isFinite((this.#find(point)?.squares ?? 0) + reward * reward)) throw overflow();
+  append(point: Float64Array, reward: number, weight = 1): void {
+    if (!Number.isFinite((this.#siteAt(point)?.squares ?? 0) + reward * reward)) throw overflow();
     if (this.#siteOf.length >= this.#capacity) this.#makeRoom();
-    const site = this.#find(point);
+    const site = this.#siteAt(point);
     if (site) this.#count(site, reward, weight);
     else if (weight >= FORGOTTEN) this.#open(point, reward, weight);
   }
@@ -113,7 +113,7 @@ export class BoundedProcess implements JointPosterior {
    */
   replace(point: Float64Array, reward: number, previous: number, weight = 1): void {
     const forgotten = weight < FORGOTTEN || this.size === 0;
-    const site = this.#find(point) ?? (forgotten ? undefined : this.#nearest(point));
+    const site = this.#siteAt(point) ?? (forgotten ? undefined : this.#nearest(point));
     const squares = (site?.squares ?? 0) + weight * (reward * reward - previous * previous);
     if (!Number.isFinite(squares)) throw overflow();
     if (!site) return;
@@ -132,8 +132,8 @@ export class BoundedProcess implements JointPosterior {
     this.#rebuild(weighed.filter(({ count }) => count >= FORGOTTEN));
   }
 
-  #find(point: Float64Array): Site | undefined {
-    return this.#siteOf[this.#process.find(point)];
+  #siteAt(point: Float64Array): Site | undefined {
+    return this.#siteOf[this.#process.rowOf(point)];
   }
 
   #nearest(point: Float64Array, sites = this.#sites): Site {
@@ -147,7 +147,7 @@ export class BoundedProcess implements JointPosterior {
 
   /** Removes a point, and merges it into the nearest other one. Returns whether it was kept. **Cost:** O(n^3). */
   forget(point: Float64Array): boolean {
-    const forgotten = this.#find(point);
+    const forgotten = this.#siteAt(point);
     if (!forgotten) return false;
     const others = this.#sites.filter((site) => site !== forgotten).map((site) => ({ ...site }));
     if (others.length > 0) merge(this.#nearest(point, others), forgotten);

@@ -73,7 +73,7 @@ export class DomainMoments {
     const mean = new Float64Array(points.length / d);
     const deviation = new Float64Array(mean.length);
     for (let i = 0; i < mean.length; i++) {
-      const place = this.#domain.find(points, i * d);
+      const place = this.#domain.placeOf(points, i * d);
       if (place < 0 || !this.#knows(place)) return undefined;
       mean[i] = this.mean[place];
       deviation[i] = this.deviation[place];

@@ -114,7 +114,7 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
   append(features: Float64Array, count = 1): number {
     const slot = this.#rows ? this.#appendInDomain(this.#rows, features) : this.#appendAnywhere(features);
     for (let repeated = 1; repeated < count; repeated++) this.#process.replicate(this.#rowOf(slot));
-    this.#likelihoods.add(slot, count);
+    this.#likelihoods.count(slot, count);
     return slot;
   }
 
@@ -126,12 +126,12 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
     const single = Math.min(count, MOST_SINGLE);
     const slot = this.#process.append(features, 1 + count - single);
     for (let repeated = 1; repeated < single; repeated++) this.#process.replicate(slot);
-    this.#likelihoods.add(slot, count);
+    this.#likelihoods.count(slot, count);
     return slot;
   }
 
   #appendAnywhere(features: Float64Array): number {
-    const known = this.#process.find(features);
+    const known = this.#process.rowOf(features);
     const row = known < 0 && this.size >= this.#capacity ? this.locate(features) : known;
     if (row < 0) return this.#process.append(features);
     this.#process.replicate(row);
@@ -165,7 +165,7 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
   /** The slot of a point: its own, or the nearest one if the point was merged or forgotten. -1 if there is no point. */
   locate(features: Float64Array): number {
     if (this.domain) return this.domain.indexOf(features);
-    const row = this.#process.find(features);
+    const row = this.#process.rowOf(features);
     return row < 0 ? this.#process.nearest(features, this.#initial.lengthscale) : row;
   }
 
@@ -176,7 +176,7 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
 
   /** The rows after the point move up. A point of the domain stays. **Cost:** O(n^3). */
   forget(features: Float64Array): boolean {
-    const row = this.domain ? -1 : this.#process.find(features);
+    const row = this.domain ? -1 : this.#process.rowOf(features);
     if (row < 0) return false;
     const { points, counts, sums, squares } = this.#process.state();
     const [d, count, sum] = [this.dimension, counts[row], sums[row]];

@@ -53,7 +53,7 @@ export class LikelihoodSearch {
   }
 
   /** `count` rewards of 0 were added at a slot. */
-  add(slot: number, count: number): void {
+  count(slot: number, count: number): void {
     this.#rewards += count;
     this.#newest = slot;
   }

@@ -54,11 +54,11 @@ export class CappedSums {
 
   /** Replaces the amount of an impression. Undefined: it has none. */
   replace(features: Float64Array, before: number | undefined, after: number | undefined): void {
-    if (before !== undefined) this.#add(features, before, -1);
-    if (after !== undefined) this.#add(features, after, 1);
+    if (before !== undefined) this.#count(features, before, -1);
+    if (after !== undefined) this.#count(features, after, 1);
   }
 
-  #add(features: Float64Array, whole: number, sign: 1 | -1): void {
+  #count(features: Float64Array, whole: number, sign: 1 | -1): void {
     const amount = Math.min(whole, this.#max);
     if (whole > amount) {
       this.#beyond += sign;

@@ -115,7 +115,7 @@ export class DelayCorrection {
 
   /** Weight of an impression shown at a moment: 1, unless rates have changed since. */
   weightAt(impression: Moment): number {
-    const cohort = this.#lasting ? this.#unmatured.find(impression) : undefined;
+    const cohort = this.#lasting ? this.#unmatured.cohortOf(impression) : undefined;
     return cohort ? this.#weightOf(cohort) : 1;
   }
 
@@ -124,13 +124,13 @@ export class DelayCorrection {
   }
 
   /** Counts an impression of this weight. */
-  add(terms: Terms, moment: Moment, weight: number, clock = moment): void {
-    this.#count(terms, this.#unmatured.add(moment, terms.count, clock), weight, 1);
+  append(terms: Terms, moment: Moment, weight: number, clock = moment): void {
+    this.#count(terms, this.#unmatured.append(moment, terms.count, clock), weight, 1);
   }
 
   /** Undoes `add`. */
   remove(terms: Terms, moment: Moment, weight: number): void {
-    this.#count(terms, this.#unmatured.find(moment), weight, -1);
+    this.#count(terms, this.#unmatured.cohortOf(moment), weight, -1);
     this.#unmatured.remove(moment);
   }
 
@@ -156,7 +156,7 @@ export class DelayCorrection {
   /** Replaces the reward `previous` of an impression that weighs `weight`. */
   observe(impression: AppendedImpression, weight: number, reward: number, previous?: number, delay?: ReportedDelay): void {
     const before = previous ?? 0;
-    const cohort = this.#lasting ? this.#unmatured.find(impression) : undefined;
+    const cohort = this.#lasting ? this.#unmatured.cohortOf(impression) : undefined;
     cohort?.sums.addMultiple(this.#moment, impression.features, reward - before);
     // Two additions each: a square is rounded, and what was added is taken away to the bit.
     for (const [own, sign] of [[reward, 1] as const, [before, -1] as const]) {

@@ -107,7 +107,7 @@ export class MaturingRidge {
     );
     const own = weighed(terms, weight);
     this.#posterior.append(own.weighted);
-    this.#correction.add(terms, moment, weight, clock);
+    this.#correction.append(terms, moment, weight, clock);
     this.#laws?.append(features, moment, examination, clock);
     this.#impressions++;
     const replaced = this.#forget();

@@ -177,10 +177,10 @@ export class Ridge implements Posterior {
   #replace(sums: ExactSums): void {
     const end = triangle(this.dimension);
     this.replace(sums.values.subarray(0, end), sums.values.subarray(end));
-    this.#take(sums);
+    this.#bindTo(sums);
   }
 
-  #take(sums: ExactSums): void {
+  #bindTo(sums: ExactSums): void {
     this.#bound = sums.bound;
     this.#sums = sums.bound > PLAIN ? sums : undefined;
   }
@@ -215,7 +215,7 @@ export class Ridge implements Posterior {
     const all = new Float64Array(gram.length + vector.length);
     all.set(gram);
     all.set(vector, gram.length);
-    this.#take(ExactSums.load({ numbers: () => all }, gram.length + this.dimension));
+    this.#bindTo(ExactSums.load({ numbers: () => all }, gram.length + this.dimension));
   }
 
   /** log det V. **Cost:** O(d). */

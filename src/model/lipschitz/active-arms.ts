@@ -88,7 +88,7 @@ export class ActiveArms {
   #activate(arm: Arm): void {
     const i = this.#arms.push(arm) - 1;
     this.#armAt[arm.place] = i;
-    this.#covering.add(arm.place, this.#radius(arm.observed));
+    this.#covering.cover(arm.place, this.#radius(arm.observed));
     this.#refresh(i);
   }
 

@@ -36,8 +36,8 @@ export class Covering {
     return place;
   }
 
-  /** Adds a ball around a point. **Cost:** O(points). */
-  add(centre: number, radius: number): void {
+  /** Covers the points of a new ball around a point. **Cost:** O(points). */
+  cover(centre: number, radius: number): void {
     const ball = this.#centres.push(centre) - 1;
     this.#radii.push(radius);
     this.#reach.push(0);

@@ -59,11 +59,11 @@ export class DelayAwarePosterior implements JointPosterior {
   append(features: Float64Array, moment: Moment): number {
     const number = this.#impressions;
     if (this.#forgetting?.opens(number)) for (const process of [this.#known, this.#all]) process.discount(this.#forgetting.decay);
-    this.#all.add(features, 0);
+    this.#all.append(features, 0);
     this.#impressions++;
     for (const silent of this.#open.close(moment)) this.#learn(silent, 0);
     if (this.#outcomes >= this.#nextFit) this.#fit();
-    const slot = this.#open.add(features, moment);
+    const slot = this.#open.append(features, moment);
     return this.#forgetting ? number : slot;
   }
 
@@ -94,7 +94,7 @@ export class DelayAwarePosterior implements JointPosterior {
   }
 
   #learn({ features, slot }: AppendedPoint, reward: number): void {
-    this.#known.add(features, reward, this.#weight(slot));
+    this.#known.append(features, reward, this.#weight(slot));
     this.#outcomes++;
   }
 

@@ -106,14 +106,14 @@ it("conversions with keys end up where their key leads, in whatever order they a
       for (const step of steps) {
         if ("keys" in step) {
           const row = { id: IDS[step.place], name: null, features: Float64Array.of(1), context: null, arm: "policy" as const };
-          replica.add(policies, [
+          replica.register(policies, [
             { ...row, action: step.action, version: 0, decision: null, byPage: false, keys: step.keys.map((key) => [key]) },
           ]);
           model.show(step.place, step);
         } else {
           expect(
             replica
-              .enter([{ ...step, key: { backend: [step.key], page: [`page ${step.key}`] }, byPage: false }])
+              .ingest([{ ...step, key: { backend: [step.key], page: [`page ${step.key}`] }, byPage: false }])
               .map(({ status }) => status),
           ).toEqual([model.enter(step)]);
         }

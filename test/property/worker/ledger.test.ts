@@ -66,7 +66,7 @@ class World {
     if (shownAt(place) < this.model.horizon) return;
     const policies = await this.replica.start();
     const row = { id: ids[place], name: null, action: "mug", features: features(place), context: null, arm: "policy" as const };
-    const [{ status }] = this.replica.add(policies, [{ ...row, version: 0, decision: null, byPage: false, keys: [] }], { deferred });
+    const [{ status }] = this.replica.register(policies, [{ ...row, version: 0, decision: null, byPage: false, keys: [] }], { deferred });
     expect(status).toBe(this.model.show(ids[place], deferred ? "deferred" : "live"));
   }
 
@@ -86,7 +86,7 @@ class World {
       const rounded = { ...event, reward: event.reward === null ? null : Math.trunc(event.reward * 4096) / 4096 };
       expect(isMissing(this.store, rounded, this.config)).toBe(missing);
     }
-    expect(this.replica.enter(events).map(({ status }) => status)).toEqual(events.map((event) => this.model.enter(event)));
+    expect(this.replica.ingest(events).map(({ status }) => status)).toEqual(events.map((event) => this.model.enter(event)));
   }
 
   async keep(): Promise<void> {

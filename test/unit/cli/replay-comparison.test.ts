@@ -17,7 +17,7 @@ it("counts rows, agreement and clicks, and names what was chosen most first", ()
     ["d", "c", false],
     ["d", "c", true],
   ] as const) {
-    comparison.add(row(logged, clicked), chosen);
+    comparison.count(row(logged, clicked), chosen);
   }
   expect(comparison.rows).toBe(8);
   expect(comparison.report(4).slice(0, 3)).toEqual([
@@ -30,7 +30,7 @@ it("counts rows, agreement and clicks, and names what was chosen most first", ()
 it("says that there is no share of nothing, and names five items at most", () => {
   const comparison = new Comparison();
   expect(comparison.report(2)[0]).toBe("chosen as logged  0 of 0 rows, none (by chance 50.0%)");
-  for (const item of ["a", "b", "c", "d", "e", "f"]) comparison.add(row("x"), item);
+  for (const item of ["a", "b", "c", "d", "e", "f"]) comparison.count(row("x"), item);
   const [, most, clicks] = comparison.report(6);
   expect(most.match(/item \w/g)).toHaveLength(5);
   expect(clicks).toContain("0 of 0, none, where");

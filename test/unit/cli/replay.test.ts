@@ -81,10 +81,10 @@ describe("tally", () => {
   it("puts each delivery into one class", () => {
     const tally = new Tally();
     const [inTime, tooLate] = [event(100), event(101)];
-    tally.take(inTime, "applied", false);
-    tally.take(inTime, "duplicate", false);
-    tally.take(tooLate, "late", false);
-    tally.take(tooLate, "duplicate", false);
+    tally.classify(inTime, "applied", false);
+    tally.classify(inTime, "duplicate", false);
+    tally.classify(tooLate, "late", false);
+    tally.classify(tooLate, "duplicate", false);
     tally.crossCheck(none, { applied: 1, duplicate: 2, late: 1 });
     expect(tally.counts).toEqual({ joined: 1, duplicate: 2, late: 1, lost: 0 });
     expect(tally.delivered).toBe(4);
@@ -99,14 +99,14 @@ describe("tally", () => {
   ])("counts a conversion as lost that is %s", (_, happenedAt, statuses) => {
     const tally = new Tally();
     const conversion = event(happenedAt);
-    for (const status of statuses) tally.take(conversion, status, false);
+    for (const status of statuses) tally.classify(conversion, status, false);
     expect(tally.counts.lost).toBe(1);
     expect(tally.delivered).toBe(statuses.length);
   });
 
   it("takes a duplicate for the first if the first answer got lost", () => {
     const tally = new Tally();
-    tally.take(event(50), "duplicate", true);
+    tally.classify(event(50), "duplicate", true);
     tally.crossCheck(none, { applied: 1, duplicate: 1, late: 0 });
     expect(tally.counts).toEqual({ joined: 1, duplicate: 0, late: 0, lost: 0 });
   });
@@ -114,7 +114,7 @@ describe("tally", () => {
   it("settles what only the journal had, once", () => {
     const tally = new Tally();
     const [taken, forgotten, tooLate] = [event(50), event(50), event(150)];
-    for (const each of [taken, taken, forgotten, tooLate]) tally.take(each, "accepted", false);
+    for (const each of [taken, taken, forgotten, tooLate]) tally.classify(each, "accepted", false);
     expect(tally.delivered).toBe(0);
     for (const each of tally.accepted) tally.settle(each, each === taken);
     expect(tally.counts).toEqual({ joined: 1, duplicate: 1, late: 1, lost: 1 });
@@ -123,9 +123,9 @@ describe("tally", () => {
   it.each(["applied", "duplicate", "late"])("counts as lost what the worker's own count of %s does not show", (counter) => {
     const tally = new Tally();
     const conversion = event(50);
-    tally.take(conversion, "applied", false);
-    tally.take(conversion, "duplicate", false);
-    tally.take(event(150), "late", false);
+    tally.classify(conversion, "applied", false);
+    tally.classify(conversion, "duplicate", false);
+    tally.classify(event(150), "late", false);
     tally.crossCheck(none, { applied: 1, duplicate: 1, late: 1, [counter]: 0 });
     expect(tally.counts.lost).toBe(1);
     expect(tally.delivered).toBe(3);

@@ -53,7 +53,7 @@ it.each([10, 10_000])("impressions are let go of at the cost of a few steps each
   try {
     for (let round = 1; round <= 20_000; round++) {
       pending.advance({ round });
-      pending.add(`${round}`, { features: Float64Array.of(round), slot: 0, round });
+      pending.register(`${round}`, { features: Float64Array.of(round), slot: 0, round });
       steps += set.mock.calls.length;
       set.mockClear();
       expect(steps).toBeLessThanOrEqual(3 * round);

@@ -36,7 +36,7 @@ describe("a Gaussian process in bounded memory", () => {
     const { core } = freshCore();
     const process = new BoundedProcess(core, kernel, 64, null);
     // Each point has three rows: of the impressions 1, 2 and 3.
-    for (const reward of [0.5, 1, 2]) for (const x of [0.1, 0.9]) process.add(at(x), reward);
+    for (const reward of [0.5, 1, 2]) for (const x of [0.1, 0.9]) process.append(at(x), reward);
     const again = restored(core, saved(core, process));
     for (const each of [process, again]) each.replace(at(0.9), 7, 2);
     expect(saved(core, again)).toEqual(saved(core, process));
@@ -52,9 +52,9 @@ describe("a Gaussian process in bounded memory", () => {
     ["less: dropped", 1 / 1025, 0],
   ])("opens a point for a weight of at least 1/1024. %s", (_, weight, size) => {
     const process = new BoundedProcess(freshCore().core, kernel, 64, null);
-    process.add(at(0.5), 1, weight);
+    process.append(at(0.5), 1, weight);
     expect(process.size).toBe(size);
-    process.add(at(0.5), 1);
+    process.append(at(0.5), 1);
     expect(process.size).toBe(1);
     expect([...process.statistics()]).toEqual([0.5, 1 + size * weight, 1 + size * weight]);
   });
@@ -64,7 +64,7 @@ describe("a Gaussian process in bounded memory", () => {
     ["less: dropped", 1 / 1025, 0],
   ])("keeps a point after forgetting while it weighs at least 1/1024. %s", (_, decay, size) => {
     const process = new BoundedProcess(freshCore().core, kernel, 64, null);
-    process.add(at(0.5), 1);
+    process.append(at(0.5), 1);
     process.discount(decay);
     expect(process.size).toBe(size);
   });
@@ -95,7 +95,7 @@ describe("a Gaussian process in bounded memory", () => {
   it("refuses a state with a point without a row, and keeps its own", () => {
     const { core } = freshCore();
     const process = new BoundedProcess(core, kernel, 64, null);
-    process.add(at(0.2), 1);
+    process.append(at(0.2), 1);
     const before = saved(core, process);
     const writer = new SnapshotWriter();
     writer.numbers(Float64Array.of(0.3, 0.4), [1, 1], [1, 1], [1, 1], [1, 1, 1, 1], [0], [1], [1]);
@@ -114,7 +114,7 @@ describe("a forgotten point of a process in bounded memory", () => {
       [0.6, 2],
       [0.5, 5],
     ])
-      process.add(at(x), reward);
+      process.append(at(x), reward);
     expect(process.forget(at(0.5))).toBe(true);
     expect([...process.statistics()]).toEqual([0.2, 1, 1, 0.6, 3, 10]);
     expect([...process.evidence(2).squares]).toEqual([1, 38]);
@@ -127,7 +127,7 @@ describe("a forgotten point of a process in bounded memory", () => {
       [0.6, 3],
       [0.6, 5],
     ])
-      merged.add(at(x), reward);
+      merged.append(at(x), reward);
     merged.refactor();
     expect(saved(core, process)).toEqual(saved(core, merged));
   });
@@ -135,7 +135,7 @@ describe("a forgotten point of a process in bounded memory", () => {
   it("has no nearest one if it was the last", () => {
     const process = new BoundedProcess(freshCore().core, kernel, 64, null);
     expect(process.nearest(at(0.5))).toBeUndefined();
-    process.add(at(0.5), 1);
+    process.append(at(0.5), 1);
     expect(process.forget(at(0.5))).toBe(true);
     expect(process.size).toBe(0);
     expect(process.nearest(at(0.5))).toBeUndefined();

@@ -23,7 +23,7 @@ it("a covering knows the uncovered points in order, however its balls shrink", (
     if (step % 5 === 0) {
       const ball = { centre: Math.floor(120 * random()), radius: (1 + Math.floor(16 * random())) / 8 };
       balls.push(ball);
-      covering.add(ball.centre, ball.radius);
+      covering.cover(ball.centre, ball.radius);
     } else {
       const number = Math.floor(balls.length * random());
       balls[number].radius = Math.max(balls[number].radius - 1 / 16, 0);
@@ -44,13 +44,13 @@ it("a ball covers what is 1e-12 beyond its radius, from the start, once shrunk, 
   // The point at place 1 is near enough to place 0, the point at place 2 is not.
   const space = line([0, edge, -beyond, 1.5]);
   const fresh = new Covering(space);
-  fresh.add(0, 1);
+  fresh.cover(0, 1);
   const shrunk = new Covering(space);
-  shrunk.add(0, 2);
+  shrunk.cover(0, 2);
   shrunk.shrink(0, 1);
   const replaced = new Covering(space);
-  replaced.add(3, 4);
-  replaced.add(0, 1);
+  replaced.cover(3, 4);
+  replaced.cover(0, 1);
   replaced.shrink(0, 0);
   for (const covering of [fresh, shrunk]) {
     expect(covering.uncovered).toBe(2);

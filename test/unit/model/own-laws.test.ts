@@ -46,7 +46,7 @@ function learnt(events: readonly Event[], order: readonly number[] = events.map(
   common.advance(now);
   for (const { round, key } of events) {
     common.advance(now);
-    common.add(round);
+    common.append(round);
     laws.append(oneHot(key), { round });
   }
   for (const place of order) {

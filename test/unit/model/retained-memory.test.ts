@@ -42,7 +42,7 @@ it("impressions past their grace are not kept", () => {
   const bytes = retained(pending, () => {
     for (let round = 1; round <= 100_000; round++) {
       pending.advance({ round });
-      pending.add(`impression ${round}`, { features: Float64Array.of(round), slot: 0, round });
+      pending.register(`impression ${round}`, { features: Float64Array.of(round), slot: 0, round });
     }
   });
   expect(bytes).toBeLessThan(6 * MEGABYTE);

@@ -10,7 +10,7 @@ const MONDAY = Date.UTC(2024, 0, 1);
 /** Arrivals every `every` ms from one time to another, at times that `open` allows. */
 function arrivals(from: number, to: number, every: number, open: (time: number) => boolean = () => true): Rhythm {
   const rhythm = new Rhythm(DAY);
-  for (let time = from; time < to; time += every) if (open(time)) rhythm.add(time);
+  for (let time = from; time < to; time += every) if (open(time)) rhythm.count(time);
   return rhythm;
 }
 
@@ -107,7 +107,7 @@ describe("a rhythm of arrivals", () => {
     const thursday = MONDAY + 10 * DAY + 6 * HOUR;
     expect(patience(rhythm, thursday)).toBeLessThan(34);
     const friday = thursday + DAY;
-    rhythm.add(friday);
+    rhythm.count(friday);
     expect(rhythm.excess(friday, friday + 3 * DAY)).toBe(0);
     expect(patience(rhythm, friday)).toBeLessThan(24 * 3 + 12);
   });
@@ -135,10 +135,10 @@ describe("a rhythm of arrivals", () => {
   it("forgets what is older than four weeks", () => {
     const rhythm = arrivals(MONDAY, MONDAY + 5 * WEEK, DAY);
     expect(patience(rhythm, MONDAY + 5 * WEEK - DAY)).toBeGreaterThan(31);
-    for (let time = MONDAY + 5 * WEEK; time < MONDAY + 10 * WEEK; time += HOUR / 5) rhythm.add(time);
+    for (let time = MONDAY + 5 * WEEK; time < MONDAY + 10 * WEEK; time += HOUR / 5) rhythm.count(time);
     expect(patience(rhythm, MONDAY + 10 * WEEK)).toBeLessThan(1);
     const before = saved(rhythm);
-    rhythm.add(MONDAY);
+    rhythm.count(MONDAY);
     expect(saved(rhythm)).toEqual(before);
   });
 
@@ -148,7 +148,7 @@ describe("a rhythm of arrivals", () => {
       const times = Array.from({ length: 300 }, () => MONDAY + random() * random() * 60 * DAY);
       const [one, other] = [times, times.toSorted()].map((order) => {
         const rhythm = new Rhythm(DAY);
-        for (const time of order) rhythm.add(time);
+        for (const time of order) rhythm.count(time);
         return rhythm;
       });
       expect(saved(other)).toEqual(saved(one));

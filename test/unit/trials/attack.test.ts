@@ -80,7 +80,7 @@ describe("scoreboard", () => {
   it("is fine if all held", () => {
     const board = new Scoreboard();
     board.check("auth", "GET /v1/models", null);
-    board.enter("kills", "rewards", { acknowledged: 5, lost: 0, doubled: 0 });
+    board.account("kills", "rewards", { acknowledged: 5, lost: 0, doubled: 0 });
     expect(board.summary()).toEqual({ tried: 2, held: 2, broke: 0, acknowledged: 5, lost: 0, doubled: 0, ok: true });
   });
 
@@ -88,7 +88,7 @@ describe("scoreboard", () => {
     expect(new Scoreboard().summary().ok).toBe(false);
     const board = new Scoreboard();
     board.check("auth", "GET /v1/models without a key", "expected 401, got 200");
-    board.enter("kills", "rewards", { acknowledged: 5, lost: 1, doubled: 2 });
+    board.account("kills", "rewards", { acknowledged: 5, lost: 1, doubled: 2 });
     expect(board.summary()).toEqual({ tried: 2, held: 0, broke: 2, acknowledged: 5, lost: 1, doubled: 2, ok: false });
     expect(board.breaches).toEqual([
       "auth: GET /v1/models without a key: expected 401, got 200",

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { MOST_A_MINUTE, MOST_REPEATED, PageIntake } from "../../../worker/learner/calls/page-intake.ts";
+import { MOST_A_MINUTE, MOST_REPEATED, PageAllowance } from "../../../worker/learner/calls/page-allowance.ts";
 import {
   call,
   convert,
@@ -190,21 +190,21 @@ describe("a report is refused", () => {
   });
 
   it("over what a learner takes in a minute", () => {
-    const intake = new PageIntake();
-    for (let n = 0; n < MOST_A_MINUTE; n++) intake.count(`impression ${n}`, true);
-    expect(() => intake.check([], 0)).toThrow(/reports of pages in a minute/);
-    expect(() => intake.check(["another"], MINUTE_MS)).not.toThrow();
+    const allowance = new PageAllowance();
+    for (let n = 0; n < MOST_A_MINUTE; n++) allowance.count(`impression ${n}`, true);
+    expect(() => allowance.check([], 0)).toThrow(/reports of pages in a minute/);
+    expect(() => allowance.check(["another"], MINUTE_MS)).not.toThrow();
   });
 
   it("for an impression that is repeated, until the next minute and for no other", () => {
-    const intake = new PageIntake();
+    const allowance = new PageAllowance();
     for (let n = 0; n < MOST_REPEATED; n++) {
-      expect(() => intake.check(["repeated"], 0)).not.toThrow();
-      intake.count("repeated", false);
+      expect(() => allowance.check(["repeated"], 0)).not.toThrow();
+      allowance.count("repeated", false);
     }
-    expect(() => intake.check(["other", "repeated"], 0)).toThrow(/report each goal once/);
-    for (let n = 0; n < MOST_A_MINUTE; n++) intake.check(["other"], 0);
-    expect(() => intake.check(["repeated"], MINUTE_MS)).not.toThrow();
+    expect(() => allowance.check(["other", "repeated"], 0)).toThrow(/report each goal once/);
+    for (let n = 0; n < MOST_A_MINUTE; n++) allowance.check(["other"], 0);
+    expect(() => allowance.check(["repeated"], MINUTE_MS)).not.toThrow();
   });
 });
 

@@ -45,7 +45,7 @@ class Listed {
   seq = 5;
 
   add(blocks: BlockStore, rows: readonly BlockRow[], marks: readonly Marks[]): void {
-    blocks.add(rows, marks, WINDOW_MS, this.seq);
+    blocks.insert(rows, marks, WINDOW_MS, this.seq);
     rows.forEach((row, i) => {
       this.all.push({ seq: this.seq + i, state: marks.length > 0 ? "live" : "void", row, marks: marks[i] ?? null });
     });
@@ -121,7 +121,7 @@ it("a block has impressions of one bucket, and no more than fit", async () => {
     const same = long(0);
     const counted = (rows: readonly BlockRow[]) => {
       blocks.deleteAfter(-1);
-      blocks.add(rows, [], WINDOW_MS, 1);
+      blocks.insert(rows, [], WINDOW_MS, 1);
       return Array.from(blocks.after(0), ({ block }) => block.count);
     };
     expect(counted([hour - 2, hour - 1, hour, hour + HOUR_MS - 1, hour + HOUR_MS].map((at) => rowAt(at)))).toEqual([2, 2, 1]);

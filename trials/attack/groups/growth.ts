@@ -40,7 +40,7 @@ export const growth: Group = {
       for (const impressionId of shown) statuses.push(...statusesIn(await target.convert([{ impressionId, reward: 1 }])));
       const learnt = statuses.filter((status) => status === "applied").length;
       const account = { acknowledged: shown.length, lost: shown.length - learnt, doubled: 0 };
-      stage.enter(`${shown.length} impressions over ${STEPS.length} steps`, account);
+      stage.account(`${shown.length} impressions over ${STEPS.length} steps`, account);
     };
     return stage.repeated(2, grow);
   },

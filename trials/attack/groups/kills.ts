@@ -36,7 +36,7 @@ export const kills = (victim: Victim, graceMs: number): Group => ({
         const timing = { windowMs: WINDOW_MS, graceMs };
         const evidence = await evidenceOf({ base: target.base, key: target.secretKey, model, traffic, timing, kills: victim.kills });
         const { accepted, conversions } = evidence;
-        stage.enter(`${accepted.length} rewards over ${KILLS} kills`, accountOf(accepted.map(nameOf), conversions.map(nameOf)));
+        stage.account(`${accepted.length} rewards over ${KILLS} kills`, accountOf(accepted.map(nameOf), conversions.map(nameOf)));
         const broken = [...traffic.failures, ...breaches(evidence)];
         for (const sentence of broken) stage.check("the log after the kills", sentence);
         if (broken.length === 0) stage.check("the log after the kills", null);

@@ -59,7 +59,7 @@ export const races: Group = {
     const account: Attempt = async () => {
       const lines = await target.logOf<Line>(model);
       const logged = lines.filter(isJoined).map(({ event }) => event);
-      stage.enter("webhooks sent at once, in the log", accountOf(acknowledged, logged));
+      stage.account("webhooks sent at once, in the log", accountOf(acknowledged, logged));
       const impressions = lines.filter(({ type }) => type === "impression");
       const { counts } = await target.stateOf(model);
       stage.check("impressions in count and log", unchanged(counts.impressions, impressions.length));
@@ -107,7 +107,7 @@ export const races: Group = {
         }
       });
       const names = (await target.logOf<Line>(name)).filter(isJoined).map(({ event, impression }) => `${event} ${impression}`);
-      stage.enter("conversions in the log after rollbacks", { ...accountOf(names, names), acknowledged: 0 });
+      stage.account("conversions in the log after rollbacks", { ...accountOf(names, names), acknowledged: 0 });
     });
     const deletion: Attempt = async () => {
       const name = await target.createModel("deleted", { serving: "edge" });

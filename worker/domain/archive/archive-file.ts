@@ -52,7 +52,7 @@ class FileWriter {
   }
 
   /** Adds a line. Returns whether it completed a row group, which takes the most time. */
-  add(line: LogLine): boolean {
+  append(line: LogLine): boolean {
     const row = rowOf(line);
     if (this.rows++ === 0) this.#first = line.seq;
     this.#last = line.seq;
@@ -97,7 +97,7 @@ export async function encodeFile(
 ): Promise<EncodedFile | undefined> {
   const writer = new FileWriter();
   for (const line of lines) {
-    if (writer.add(line)) await pause();
+    if (writer.append(line)) await pause();
     if (writer.isFull) break;
   }
   return writer.rows === 0 ? undefined : writer.finish(head);
@@ -154,7 +154,7 @@ export class ArchiveFile {
       for (const line of lines) {
         const leaves = line.type !== "mark" && line.type !== "erased" && isErased(line);
         if (leaves) erased++;
-        writer.add(leaves ? erasedLine(line.seq, (line.impression ?? line.id) as string) : line);
+        writer.append(leaves ? erasedLine(line.seq, (line.impression ?? line.id) as string) : line);
       }
     }
     return erased === 0 ? undefined : writer.finish(this.head);

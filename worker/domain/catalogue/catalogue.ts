@@ -56,7 +56,7 @@ export class Catalogue {
    * An action with features: its own or, without any, those in the catalogue.
    * @throws {Problem} 422 if it has no features and is not in the catalogue, unless the catalogue is empty.
    */
-  find(action: Action): Action {
+  featured(action: Action): Action {
     if (action.features !== undefined || this.size === 0) return action;
     const known = this.#actionById.get(action.id);
     if (known === undefined)
@@ -121,7 +121,7 @@ export class Catalogue {
     this.#all ??= { actions: this.available, places: Array.from(this.available.keys()) };
     if (given === undefined && exclude.length + pinned.length === 0 && filter === undefined) return this.#all;
     const excluded = new Set([...exclude, ...pinned]);
-    const found = given?.map((action) => this.find(action));
+    const found = given?.map((action) => this.featured(action));
     const passes = filter && matcher(filter, found ? attributeTypes(found, this.types) : this.types);
     const isCandidate = (action: Action): boolean => !excluded.has(action.id) && (passes?.(action) ?? true);
     if (!found) {

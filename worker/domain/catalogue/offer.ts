@@ -83,7 +83,7 @@ function pinsOf(
     if (exclude.includes(id)) throw new Problem(422, `pin[${i}].action: ${id} is excluded by the same request`);
     const given = actions?.find((action) => action.id === id);
     if (!given && !catalogue.has(id)) throw new Problem(422, `pin[${i}].action: ${id} is not in the catalogue${catalogue.meant(id)}`);
-    const action = given ? catalogue.find(given) : catalogue.named(id);
+    const action = given ? catalogue.featured(given) : catalogue.named(id);
     taken.add(place);
     seen.add(id);
     if (catalogue.serves(action)) pins.set(place, action);

@@ -4,7 +4,7 @@ import type { ConversionEvent } from "./event.ts";
 export type LedgerStatus = "applied" | "duplicate" | "late" | "conflict" | "orphan";
 
 /** Result of taking a conversion. `unsampled`: its impression was left out of learning. `unknown`: there is no such model. */
-export type IntakeStatus = LedgerStatus | "unsampled" | "unknown" | "refused";
+export type IngestedStatus = LedgerStatus | "unsampled" | "unknown" | "refused";
 
 /**
  * Status of a stored conversion. A void one was undone by a rollback, and the policies did not take a refused one. Both are stored so that

@@ -28,8 +28,8 @@ export class Fold {
     return this.#resolved;
   }
 
-  /** Adds a conversion. Returns undefined if the policies have nothing to observe. */
-  add(event: GoalEvent): Change | undefined {
+  /** Applies a conversion. Returns undefined if the policies have nothing to observe. */
+  apply(event: GoalEvent): Change | undefined {
     const before = this.#resolved;
     this.#events.push(event);
     const after = resolved(this.#events, this.#goals, this.#shownAt);

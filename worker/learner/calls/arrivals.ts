@@ -59,8 +59,8 @@ export class Arrivals {
     return block.common(place).version < this.#earlier.until;
   }
 
-  /** Adds some of the impressions to a model: the whole block as it is, if they are all and are shown, else row by row. */
-  add(live: LiveModel, policies: Policies, arrivals: readonly Arrival[]): void {
+  /** Registers some of the impressions in a model: the whole block as it is, if they are all and are shown, else row by row. */
+  registerIn(live: LiveModel, policies: Policies, arrivals: readonly Arrival[]): void {
     const block = this.#block;
     if (block === null || arrivals.length === 0) return;
     const keys = (place: number) => this.all[place].decision.keys;
@@ -69,13 +69,13 @@ export class Arrivals {
       return !deferred && isKept(id, block.common(place).sampling) && !this.#isEarlier(block, place);
     };
     if (isWhole && arrivals.every(asItIs)) {
-      live.addBlock(policies, block, { keys, features: (place) => this.all[place].features() });
+      live.registerBlock(policies, block, { keys, features: (place) => this.all[place].features() });
       return;
     }
     for (const deferred of [false, true]) {
       const own = arrivals.filter((each) => each.deferred === deferred);
       const rows = own.map(({ place, features }) => ({ ...block.row(place), features: features(), keys: keys(place) }));
-      if (rows.length > 0) live.add(policies, rows, { deferred });
+      if (rows.length > 0) live.register(policies, rows, { deferred });
     }
   }
 }

@@ -39,7 +39,7 @@ export class Registrar {
       return decision.generation === generation && inTime && isCountable(policies, features());
     });
     const fitting = timely.filter(admission.fitting());
-    arrivals.add(live, policies, fitting);
+    arrivals.registerIn(live, policies, fitting);
     const times = fitting.map(({ shownAt }) => shownAt);
     this.#parts.store.transact(() => {
       const { database } = this.#parts.store;
@@ -98,7 +98,7 @@ export class Registrar {
     if (byPage) this.#checkFree(items, rows);
     if (checkOnly) return [];
     const sampling = admission.sampling(rows.length)[giverOf(byPage)];
-    const added = live.add(policies, sampled(rows, sampling));
+    const added = live.register(policies, sampled(rows, sampling));
     await this.#parts.upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
     await this.#parts.upkeep.attempt(() => this.#parts.keyHome.deliver());
     const { generation, shard } = this.#parts.store;

@@ -9,17 +9,17 @@ import type { HeldEdition } from "../../domain/model/publication.ts";
 import type { Implemented, ServingRpc } from "../../rpc/learner.ts";
 import type * as Message from "../../rpc/message.ts";
 import type { Parts } from "../parts.ts";
-import { PageIntake } from "./page-intake.ts";
+import { PageAllowance } from "./page-allowance.ts";
 import { Registrar } from "./registrar.ts";
 
 /** Statuses of a page's goal that changed something. */
-const NEW: readonly Message.Intake["status"][] = ["applied", "orphan"];
+const NEW: readonly Message.Ingested["status"][] = ["applied", "orphan"];
 
 /** Decides, publishes, and takes impressions and conversions. */
 export class Serving implements Implemented<ServingRpc> {
   readonly #parts: Parts;
   readonly #registrar: Registrar;
-  readonly #pageIntake = new PageIntake();
+  readonly #pageAllowance = new PageAllowance();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -39,7 +39,7 @@ export class Serving implements Implemented<ServingRpc> {
     const { arm, rows, actions } = decide(served, request, request.keys, shownAt);
     const sampling = admission.sampling(rows.length)[giverOf(request.byPage)];
     const { version: modelVersion } = served;
-    live.add(policies, sampled(rows, sampling), { deferred: request.defer });
+    live.register(policies, sampled(rows, sampling), { deferred: request.defer });
     await upkeep.arm(shownAt);
     return {
       generation,
@@ -62,14 +62,14 @@ export class Serving implements Implemented<ServingRpc> {
   }
 
   /** Needs no running policies: they replay the conversions when they start. */
-  async ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Promise<readonly Message.Intake[]> {
+  async ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Promise<readonly Message.Ingested[]> {
     const { store, keyHome, upkeep } = this.#parts;
     if (!store.exists) return events.map(() => ({ status: "unknown" as const }));
-    const intakes = await keyHome.enter(events);
+    const ingested = await keyHome.ingest(events);
     if (events.length > 0) {
       await upkeep.arm(Math.min(...events.map((event) => ("impression" in event ? shownAtOf(event.impression) : event.at))));
     }
-    return intakes;
+    return ingested;
   }
 
   async activate(id: string): Promise<Message.Activation | null> {
@@ -107,20 +107,20 @@ export class Serving implements Implemented<ServingRpc> {
   async report({ seen, reached }: Message.PageReport): Promise<Message.PageResults> {
     const { store, current, running } = this.#parts;
     if (!store.exists) return { seen: seen.map(() => null), reached: reached.map(() => ({ status: "unknown" as const })) };
-    this.#pageIntake.check([...seen, ...reached.map(({ impression }) => impression)], Date.now());
+    this.#pageAllowance.check([...seen, ...reached.map(({ impression }) => impression)], Date.now());
     const policies = seen.length > 0 ? await running.policies() : undefined;
     // A deferred impression is shown before it converts.
     const activated = seen.map((id) => policies && this.#activated(policies, id));
     const { config, live } = current.get();
     const refusals = reached.map(({ goal }) => pageGoalRefusal(goal, config.goals));
-    const taken = live.enter(reached.filter((_, place) => refusals[place] === undefined)).values();
-    const intakes = refusals.map((detail) => {
-      return detail === undefined ? (taken.next().value as Message.Intake) : { status: "refused" as const, detail };
+    const taken = live.ingest(reached.filter((_, place) => refusals[place] === undefined)).values();
+    const ingested = refusals.map((detail) => {
+      return detail === undefined ? (taken.next().value as Message.Ingested) : { status: "refused" as const, detail };
     });
-    for (const [place, id] of seen.entries()) this.#pageIntake.count(id, activated[place] === "activated");
-    for (const [place, { status }] of intakes.entries()) this.#pageIntake.count(reached[place].impression, NEW.includes(status));
+    for (const [place, id] of seen.entries()) this.#pageAllowance.count(id, activated[place] === "activated");
+    for (const [place, { status }] of ingested.entries()) this.#pageAllowance.count(reached[place].impression, NEW.includes(status));
     await this.#follow([...seen.filter((_, place) => activated[place] === "activated"), ...reached.map(({ impression }) => impression)]);
-    return { seen: activated.map((status) => status ?? null), reached: intakes };
+    return { seen: activated.map((status) => status ?? null), reached: ingested };
   }
 
   async publication(): Promise<Uint8Array<ArrayBuffer>> {

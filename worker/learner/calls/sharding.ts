@@ -57,7 +57,7 @@ export class Sharding implements Implemented<ShardRpc> {
 
   async link(notes: readonly Note[], shard: number): Promise<null> {
     this.#parts.current.get();
-    await this.#parts.keyHome.take(notes, shard);
+    await this.#parts.keyHome.link(notes, shard);
     return null;
   }
 

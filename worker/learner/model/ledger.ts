@@ -49,10 +49,10 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   else if (!live) status = "orphan";
   else if (counts.some((other) => isConflict(other, event))) status = "conflict";
   const repeats = status === "applied" && isRepeated(counts, event);
-  store.conversions.add(event, status, rules.goals);
+  store.conversions.insert(event, status, rules.goals);
   if (event.reward !== null && !isRefund(event, rules.goals)) store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
   if (!live || status === "late") return { status };
-  const change = new Fold(shownAt, rules.goals, counts).add(event);
+  const change = new Fold(shownAt, rules.goals, counts).apply(event);
   const answer = repeats ? "duplicate" : status;
   if (!change) return { status: answer };
   store.impressions.outcomes.change(impression, outcomeOf(change.after), rules);
@@ -73,7 +73,7 @@ export function enterUncounted<Status extends "void" | "refused">(
 ): Status | "duplicate" | "late" {
   if (isKnown(store.conversions.of(event.impression), event)) return "duplicate";
   if (store.impressions.find(event.impression)?.erased) return ofErased(store).status;
-  store.conversions.add(event, status, store.config.goals);
+  store.conversions.insert(event, status, store.config.goals);
   return status;
 }
 

@@ -12,7 +12,7 @@ import { type ModelConfig, startModel } from "../../domain/model/model.ts";
 import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import { Problem } from "../../protocol/problem.ts";
-import type { Intake } from "../../rpc/message.ts";
+import type { Ingested } from "../../rpc/message.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import { append, appendNext, appendTo, takes } from "./learning.ts";
 import { type Entry, enter, enterUncounted, isOfNamesake, joinOrphans, type Logged, ofErased } from "./ledger.ts";
@@ -112,18 +112,18 @@ export class LiveModel {
   }
 
   /**
-   * Adds unknown impressions that the sampling keeps, each with its orphans. Deferred ones are not shown yet.
+   * Registers unknown impressions that the sampling keeps, each with its orphans. Deferred ones are not shown yet.
    *
    * @param policies the ones that decided or checked the impressions.
    * @throws {Problem} 503 if they no longer run.
    */
-  add(policies: Policies, rows: readonly ImpressionRow[], { deferred = false }: { readonly deferred?: boolean } = {}): Addition[] {
+  register(policies: Policies, rows: readonly ImpressionRow[], { deferred = false }: { readonly deferred?: boolean } = {}): Addition[] {
     this.#checkRunning(policies);
     return this.#change(() => this.#added(policies, rows, deferred ? "deferred" : "live"));
   }
 
-  /** Adds a block of unknown impressions that are shown. @param keys, features of each impression. @see add */
-  addBlock(
+  /** Registers a block of unknown impressions that are shown. @param keys, features of each impression. @see register */
+  registerBlock(
     policies: Policies,
     block: Block,
     { keys, features }: { readonly keys: (place: number) => readonly KeyHashes[]; readonly features: (place: number) => Float64Array },
@@ -183,7 +183,7 @@ export class LiveModel {
     });
     const fresh = Array.from(adding.values());
     if (state === "deferred") for (const row of fresh) this.#defer(policies, row);
-    else impressions.add(fresh, state === "live" ? fresh.map((row) => appendTo(policies, row)) : [], this.#config);
+    else impressions.insert(fresh, state === "live" ? fresh.map((row) => appendTo(policies, row)) : [], this.#config);
     if (state === "live") for (const row of fresh) this.#observe(joinOrphans(this.#store, row, this.#config, logged));
     return additions;
   }
@@ -207,13 +207,13 @@ export class LiveModel {
   }
 
   /**
-   * Enters conversions. They need no running policies: policies that start later replay them.
+   * Takes conversions. They need no running policies: policies that start later replay them.
    * @throws {Problem} 503 if the configuration has changed, because another model observes by now.
    */
-  enter(events: readonly (ConversionEvent | KeyedEvent)[]): Intake[] {
+  ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Ingested[] {
     if (!this.isCurrent) throw startingAgain();
     return this.#change(() =>
-      events.map((event): Intake => {
+      events.map((event): Ingested => {
         const detail = refusal(event, this.#config);
         if (isOtherCurrency(event, this.#config)) this.#store.database.count("otherCurrency");
         if (detail) return { status: "refused", detail };
@@ -226,7 +226,7 @@ export class LiveModel {
   }
 
   /** Why an event with a join key found no impression. It waits for one all the same. */
-  #unjoined({ key, byPage, goal, at }: KeyedEvent): Intake {
+  #unjoined({ key, byPage, goal, at }: KeyedEvent): Ingested {
     if (!byPage && this.#store.impressions.withKey(key.page).length > 0) {
       this.#store.database.count("ofPages");
       return { status: "orphan", detail: OF_PAGES };

@@ -195,7 +195,7 @@ export class Relearning {
     const rows = batch.map((impression) => rowOf(impression, learning));
     const isLive = batch[0].state === "live";
     const marks = isLive ? rows.map((row) => appendTo(policies, row)) : [];
-    this.#store.relearning.blocks.add(rows, marks, config.window.ms, batch[0].seq);
+    this.#store.relearning.blocks.insert(rows, marks, config.window.ms, batch[0].seq);
   }
 
   #convert({ policies, config }: Learning, line: Extract<LogRow, { readonly type: "conversion" }>): void {
@@ -205,7 +205,7 @@ export class Relearning {
     const found = relearning.blocks.find(line.impression);
     if (!found?.marks) return;
     const earlier = counting(conversions.of(line.impression)).filter((each) => each.seq < line.seq && counts({ ...each, type: line.type }));
-    const change = new Fold(shownAtOf(line.impression), config.goals, earlier).add(line);
+    const change = new Fold(shownAtOf(line.impression), config.goals, earlier).apply(line);
     if (!change) return;
     if (!takes(policies, { impression: appendedOf({ ...found.row, ...found.marks }), ...change })) throw new Refused(line.seq);
     relearning.note(line, change.after);

@@ -5,7 +5,7 @@ import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { windowOf } from "../../domain/model/goals.ts";
 import type { Environment } from "../../environment.ts";
 import { learner, Unreachable } from "../../rpc/learner-client.ts";
-import type { Intake, Note } from "../../rpc/message.ts";
+import type { Ingested, Note } from "../../rpc/message.ts";
 import type { CurrentModel } from "../model/current-model.ts";
 import type { Link } from "../store/impressions/link-store.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
@@ -35,11 +35,11 @@ export class KeyHome {
     return { due: () => (this.#store.links.undelivered ? Date.now() : undefined), run: () => this.deliver() };
   }
 
-  /** Enters events here, at the home of their key, or at the shard of their impression. @throws {Problem} 503 if it cannot be reached. */
-  async enter(events: Events): Promise<Intake[]> {
+  /** Takes events here, at the home of their key, or at the shard of their impression. @throws {Problem} 503 if it cannot be reached. */
+  async ingest(events: Events): Promise<Ingested[]> {
     const keyed = events.flatMap((event, place) => ("key" in event && !("impression" in event) ? [{ event, place }] : []));
-    if (this.#store.config.shards === 1 || keyed.length === 0) return this.#current.get().live.enter(events);
-    const intakes = new Array<Intake>(events.length);
+    if (this.#store.config.shards === 1 || keyed.length === 0) return this.#current.get().live.ingest(events);
+    const ingested = new Array<Ingested>(events.length);
     const homes = await Promise.all(keyed.map(async (each) => ({ ...each, home: await this.#homeOf(each.event) })));
     const [ahead, own] = [homes.filter(({ home }) => home !== this.#shard), homes.filter(({ home }) => home === this.#shard)];
     await Promise.all(
@@ -52,22 +52,22 @@ export class KeyHome {
             of.map(({ event }) => event),
           );
           of.forEach(({ place }, i) => {
-            intakes[place] = results[i];
+            ingested[place] = results[i];
           });
         },
       ),
     );
     for (const { event, place } of own) {
       const link = this.#linkOf(event);
-      if (link) intakes[place] = await this.#forward(addressed(event, this.#hashesOf(event)[0], link), link);
+      if (link) ingested[place] = await this.#forward(addressed(event, this.#hashesOf(event)[0], link), link);
     }
-    const here = events.map((_, place) => place).filter((place) => intakes[place] === undefined);
+    const here = events.map((_, place) => place).filter((place) => ingested[place] === undefined);
     // Only now, because the calls may have outlasted the model that ran before.
     const { live } = this.#current.get();
-    live.enter(here.map((place) => events[place])).forEach((intake, i) => {
-      intakes[here[i]] = intake;
+    live.ingest(here.map((place) => events[place])).forEach((each, i) => {
+      ingested[here[i]] = each;
     });
-    return intakes;
+    return ingested;
   }
 
   /** The home of a key. After a rotation of the secret, an older hash may have another home. */
@@ -111,13 +111,13 @@ export class KeyHome {
     return own && own > link.impression ? undefined : link;
   }
 
-  async #forward(event: ConversionEvent & ByKey, link: Link): Promise<Intake> {
-    const [intake] = await this.#call(link.shard, [event]);
+  async #forward(event: ConversionEvent & ByKey, link: Link): Promise<Ingested> {
+    const [result] = await this.#call(link.shard, [event]);
     this.#store.transact(() => this.#store.links.noteForwarded(event.key, event, link));
-    return intake;
+    return result;
   }
 
-  #call(shard: number, events: Events): Promise<readonly Intake[]> {
+  #call(shard: number, events: Events): Promise<readonly Ingested[]> {
     return learner(this.#env, this.#nameOf(shard), (stub) => stub.ingest(events));
   }
 
@@ -131,9 +131,9 @@ export class KeyHome {
   }
 
   /** Takes notes of another shard, and forwards the events that have waited for its impressions. */
-  async take(notes: readonly Note[], shard: number): Promise<void> {
+  async link(notes: readonly Note[], shard: number): Promise<void> {
     const { links, conversions } = this.#store;
-    this.#store.transact(() => links.take(notes, shard));
+    this.#store.transact(() => links.link(notes, shard));
     for (const { key, impression, action } of notes) {
       if (action === null) continue;
       const joining = { keys: [key], action, shownAt: shownAtOf(impression) };

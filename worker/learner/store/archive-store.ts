@@ -121,7 +121,7 @@ export class ArchiveStore {
     return this.parts().flatMap(({ key, rows, sha256, until }) => (until <= prunedBefore ? [{ key, rows, sha256 }] : []));
   }
 
-  add({ key, day, part, from, until, last, rows, sha256 }: Part): void {
+  insert({ key, day, part, from, until, last, rows, sha256 }: Part): void {
     this.#database.query("INSERT INTO archived VALUES (?, ?, ?, ?, ?, ?, ?, ?)", key, day, part, from, until, last, rows, sha256);
   }
 

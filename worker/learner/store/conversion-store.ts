@@ -97,7 +97,7 @@ export class ConversionStore {
     return this.#database.query<{ impression: string }>(sent, JSON.stringify([key, ...older]), ...name, at, reward)[0]?.impression;
   }
 
-  add(
+  insert(
     { impression, goal, event, reward, at, ...from }: ConversionEvent & Partial<ByKey>,
     status: ConversionStatus,
     goals: Goals | null,

@@ -99,7 +99,7 @@ export class LogStore {
     const { impression = this.#impressions.find(id), fold = new Fold(shownAtOf(id), goals) } = known.get(id) ?? {};
     if (impression?.state !== "live") return undefined;
     known.set(id, { impression, fold });
-    const change = fold.add({ goal, event, reward, at, restates });
+    const change = fold.apply({ goal, event, reward, at, restates });
     return change && { impression: appendedOf(impression), ...change };
   }
 }

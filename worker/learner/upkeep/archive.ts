@@ -85,7 +85,7 @@ export class Archive {
     const sha256 = await this.#put(key, file.bytes, await this.#bucket.head(key));
     this.#store.transact(() => {
       this.#check(volume);
-      archive.add({ key, day, part, from, until, last: file.head.last, rows: file.head.rows, sha256 });
+      archive.insert({ key, day, part, from, until, last: file.head.last, rows: file.head.rows, sha256 });
     });
     return true;
   }

@@ -50,7 +50,7 @@ export class Closing {
     for (;;) {
       const oldest = earliest(store.oldestSince(store.watermark), ...noted.filter((at) => at >= store.watermark));
       if (oldest === undefined || closesAt(oldest, timing) > Date.now()) return;
-      for await (const unknown of missing(store, journal, bucketAt(oldest, timing.windowMs))) this.#current.get().live.enter(unknown);
+      for await (const unknown of missing(store, journal, bucketAt(oldest, timing.windowMs))) this.#current.get().live.ingest(unknown);
       store.transact(() => store.close(bucketEnd(oldest, timing.windowMs)));
     }
   }

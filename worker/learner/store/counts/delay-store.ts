@@ -41,10 +41,10 @@ export class DelayStore {
 
   /** Notes that impressions have other first conversions than before. */
   change(changes: Iterable<DelayChange>, windows: Windows): void {
-    this.#add(changes, windows, (goal, cohort) => this.#covering(goal, cohort) ?? { cohort, length: 1 });
+    this.#count(changes, windows, (goal, cohort) => this.#covering(goal, cohort) ?? { cohort, length: 1 });
   }
 
-  #add(changes: Iterable<DelayChange>, windows: Windows, intervalOf: (goal: string, cohort: number, newest: number) => Interval): void {
+  #count(changes: Iterable<DelayChange>, windows: Windows, intervalOf: (goal: string, cohort: number, newest: number) => Interval): void {
     const cells = new Map<string, Cell>();
     const counters = new Map<string, Counter>();
     for (const { id, before, after } of changes) {
@@ -132,7 +132,7 @@ export class DelayStore {
     for (const table of ["delays", "delay_times"]) this.#database.query(`DELETE FROM ${table}`);
     this.#joined.clear();
     this.#intervals.forget();
-    this.#add(this.#counted(), windows, (_, cohort, newest) => grownAt(newest, { cohort, length: 1 }));
+    this.#count(this.#counted(), windows, (_, cohort, newest) => grownAt(newest, { cohort, length: 1 }));
   }
 
   *#counted(): Generator<DelayChange> {

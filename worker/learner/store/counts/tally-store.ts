@@ -80,11 +80,11 @@ export class TallyStore {
       newest = Math.max(newest, shownAt);
       if (this.#count && shownAt >= this.#count.time) this.#count.count++;
     }
-    for (const tally of tallies.values()) this.#add(tally);
+    for (const tally of tallies.values()) this.#upsert(tally);
     this.#coarsen(newest, windows);
   }
 
-  #add(tally: Tally): void {
+  #upsert(tally: Tally): void {
     this.#database.query(ADD, tally.bucket, tally.step, tally.arm, tally.width, ...SUMS.map((name) => tally[name]));
   }
 
@@ -120,7 +120,7 @@ export class TallyStore {
     const bucket = bucketAt(shownAt, window.ms);
     const width = this.#widthOf(bucket) as number;
     const step = stepAt(shownAt, bucket, width);
-    this.#add({ ...NOTHING, bucket, step, arm, width, ...(by.impressions && { elapsed: step - shownAt }), ...by });
+    this.#upsert({ ...NOTHING, bucket, step, arm, width, ...(by.impressions && { elapsed: step - shownAt }), ...by });
   }
 
   /** Length of the steps of a bucket, in ms; undefined if the bucket has no tally. */
@@ -149,7 +149,7 @@ export class TallyStore {
       this.#database.query("DELETE FROM tallies WHERE bucket = ?", bucket);
       for (const tally of tallies) {
         const step = stepAt(tally.step, bucket, width);
-        this.#add({ ...tally, step, width, elapsed: tally.elapsed + (tally.step - step) * tally.impressions });
+        this.#upsert({ ...tally, step, width, elapsed: tally.elapsed + (tally.step - step) * tally.impressions });
       }
     }
   }

@@ -71,7 +71,7 @@ export class BlockStore {
    * Adds impressions in their order, in as few blocks as possible.
    * @param marks of consecutive rounds; none for void impressions. @param seq number of the first row; the others follow.
    */
-  add(rows: readonly BlockRow[], marks: readonly Marks[], windowMs: number, seq: number): void {
+  insert(rows: readonly BlockRow[], marks: readonly Marks[], windowMs: number, seq: number): void {
     for (let from = 0; from < rows.length; ) {
       const count = this.#fitting(rows, from, windowMs);
       const part = rows.slice(from, from + count);

@@ -18,7 +18,7 @@ export class DeferredStore {
     this.#database = database;
   }
 
-  add(row: BlockRow): void {
+  insert(row: BlockRow): void {
     this.#database.query("INSERT INTO deferred VALUES (?, ?, ?)", row.id, this.#database.next(), encodeBlock([row]));
   }
 

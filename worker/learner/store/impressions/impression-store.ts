@@ -133,10 +133,10 @@ export class ImpressionStore {
   }
 
   /** Adds impressions in their order. `marks`: their places in the policies; none makes them void. */
-  add(rows: readonly ImpressionRow[], marks: readonly Marks[], windows: Windows): void {
+  insert(rows: readonly ImpressionRow[], marks: readonly Marks[], windows: Windows): void {
     const blockRows = rows.map(blockRow);
     const seq = this.#database.next(rows.length);
-    this.blocks.add(blockRows, marks, windows.window.ms, seq);
+    this.blocks.insert(blockRows, marks, windows.window.ms, seq);
     if (marks.length > 0) {
       this.#countLive(
         blockRows.map((row, i) => ({ ...row, seq: seq + i })),
@@ -153,7 +153,7 @@ export class ImpressionStore {
   addBlock(block: Block, marks: readonly Marks[], keys: (place: number) => readonly KeyHashes[], windows: Windows): void {
     const seq = this.#database.next(block.count);
     const isStored = this.blocks.addBlock(block, marks, windows.window.ms, seq);
-    if (!isStored) this.blocks.add(block.rows(), marks, windows.window.ms, seq);
+    if (!isStored) this.blocks.insert(block.rows(), marks, windows.window.ms, seq);
     this.#countLive(
       block.map((i) => countedRow(block, seq, i)),
       windows,
@@ -168,7 +168,7 @@ export class ImpressionStore {
 
   /** Adds an impression that is not shown yet. */
   defer(row: ImpressionRow): void {
-    this.#deferred.add(blockRow(row));
+    this.#deferred.insert(blockRow(row));
     this.#addKeys(row);
   }
 
@@ -206,7 +206,7 @@ export class ImpressionStore {
     if (!deferred) return;
     this.#deferred.delete(id);
     const seq = this.#database.next();
-    this.blocks.add([deferred.row], [marks], windows.window.ms, seq);
+    this.blocks.insert([deferred.row], [marks], windows.window.ms, seq);
     this.#countLive([{ ...deferred.row, seq }], windows, true);
     this.#links.note({ ...deferred.row, keys: this.keysOf(deferred.row).map((key) => [key]) });
   }
@@ -379,7 +379,7 @@ export class ImpressionStore {
   #addErased(id: string, { window }: Windows): void {
     const erased = { name: null, action: "", features: new Float64Array(0), arm: "policy" as const, version: 0 };
     const row = { ...erased, id, context: null, decision: null, byPage: false, sampling: 0 };
-    this.blocks.add([row], [], window.ms, this.#database.next());
+    this.blocks.insert([row], [], window.ms, this.#database.next());
     this.#database.query("INSERT OR IGNORE INTO names VALUES (?, ?)", nameOf(id), id);
   }
 }

@@ -66,7 +66,7 @@ export class LinkStore {
   }
 
   /** Takes notes of another shard. A repetition changes nothing. */
-  take(notes: readonly Note[], shard: number): void {
+  link(notes: readonly Note[], shard: number): void {
     for (const { key, impression, action } of notes) {
       if (action === null) this.erase(impression);
       else this.#database.query("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", key, impression, action, shard);

@@ -10,7 +10,7 @@ export const MOST_REPEATED = 100;
  * Bounds what pages report to one learner, so that a copied key cannot keep it busy. An item that changes nothing counts for its impression
  * alone, so it costs nobody else. A restart begins anew.
  */
-export class PageIntake {
+export class PageAllowance {
   #minute = 0;
   #taken = 0;
   readonly #repeated = new Map<string, number>();
