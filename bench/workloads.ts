@@ -1,12 +1,12 @@
-import { decisionWorkloads } from "./decision.ts";
-import { gaussianProcessWorkloads } from "./gaussian-process.ts";
-import { gridWorkloads } from "./grid.ts";
-import { longRunWorkloads } from "./long-run.ts";
-import { otfLinUcbWorkloads } from "./otf-lin-ucb.ts";
-import { restartWorkloads } from "./restart.ts";
-import { ridgeWorkloads } from "./ridge.ts";
-import { workerWorkloads } from "./worker.ts";
 import type { Workload } from "./workload.ts";
+import { decisionWorkloads } from "./workloads/decision.ts";
+import { gaussianProcessWorkloads } from "./workloads/gaussian-process.ts";
+import { gridWorkloads } from "./workloads/grid.ts";
+import { longRunWorkloads } from "./workloads/long-run.ts";
+import { otfLinUcbWorkloads } from "./workloads/otf-lin-ucb.ts";
+import { restartWorkloads } from "./workloads/restart.ts";
+import { ridgeWorkloads } from "./workloads/ridge.ts";
+import { workerWorkloads } from "./workloads/worker.ts";
 
 /** All workloads, by the file that exports them. */
 export const files: Readonly<Record<string, readonly Workload[]>> = {

@@ -5,13 +5,13 @@ import { DelayEstimate, delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type Polic
 import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../simulation/delay-law.ts";
 import { type Stream, stream } from "../simulation/stream.ts";
 import { concealed, converting, type World } from "../simulation/world.ts";
-import { bootstrap } from "./beyond-bootstrap.ts";
-import { experiments as gaussianProcesses } from "./beyond-gp.ts";
-import { experiments as linearOptions } from "./beyond-linear.ts";
-import { coverage } from "./coverage.ts";
-import { DIMENSION, digitsWorld } from "./digits.ts";
-import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
-import { rhythm } from "./rhythms.ts";
+import { bootstrap } from "./beyond/bootstrap.ts";
+import { coverage } from "./beyond/coverage.ts";
+import { DIMENSION, digitsWorld } from "./beyond/digits.ts";
+import { experiments as gaussianProcesses } from "./beyond/gp.ts";
+import { experiments as linearOptions } from "./beyond/linear.ts";
+import { rhythm } from "./beyond/rhythms.ts";
+import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
 import { figures, heavyTail, regretCurve, regretOf, settings, world } from "./vernade.ts";
 
 /** The default configuration of this project's policies, beside the paper's algorithms and the worker's former default. */

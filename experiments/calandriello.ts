@@ -2,7 +2,7 @@
 // Candidates Multiple Times.
 import { epsilonGreedy, miniGpEi, miniGpUcb, type Outcome, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
 import { stream } from "../simulation/stream.ts";
-import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
+import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
 
 const HORIZON = 2000;
 /** Standard deviation of the noise. That of the function is 1. */

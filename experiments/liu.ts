@@ -3,7 +3,7 @@ import { type Choice, delayedZooming, dlpp, type PolicyDescriptor, Recommender }
 import { type DelayLaw, fixed, geometric, uniformDelay } from "../simulation/delay-law.ts";
 import { cumulative, stream } from "../simulation/stream.ts";
 import { play } from "../simulation/world.ts";
-import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
+import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
 
 const HORIZON = 60_000;
 const DELTA = 0.01;

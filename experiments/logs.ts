@@ -1,9 +1,9 @@
 // A week of a real shop: what its logs can tell of policies that did not make them.
 import { type Evaluation, type Figure, isTooFew } from "afterclick";
-import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
 import { type BanditLog, POSITIONS, readBanditLog } from "./logs/bandit-log.ts";
 import { asLogged, inShares, type LogLearner, mostClicked, recommending, uniformly } from "./logs/log-learner.ts";
 import { testThenTrain } from "./logs/test-then-train.ts";
+import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
 import { linTs } from "./shop/algorithms.ts";
 import { type DefaultModel, defaultModel } from "./shop/default-model.ts";
 import { HOUR_MS } from "./shop/shop.ts";

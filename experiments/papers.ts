@@ -1,9 +1,9 @@
 // Every experiment: those of the papers, and this project's own.
 import { paper as beyond } from "./beyond.ts";
 import { paper as calandriello } from "./calandriello.ts";
-import type { Paper } from "./experiment.ts";
 import { paper as liu } from "./liu.ts";
 import { paper as logs } from "./logs.ts";
+import type { Paper } from "./runs/experiment.ts";
 import { paper as shop } from "./shop.ts";
 import { paper as signals } from "./signals.ts";
 import { paper as vakili } from "./vakili.ts";

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Tinypool } from "tinypool";
 import { progressBar } from "../cli/progress.ts";
-import type { Curve, Experiment, Paper } from "./experiment.ts";
-import { figureOf } from "./figure.ts";
 import { all, papers } from "./papers.ts";
-import { Played } from "./played.ts";
-import { type Result, resultsOf, tableOf, textOf } from "./results.ts";
-import { fingerprint, RunFile } from "./run-file.ts";
+import type { Curve, Experiment, Paper } from "./runs/experiment.ts";
+import { figureOf } from "./runs/figure.ts";
+import { Played } from "./runs/played.ts";
+import { type Result, resultsOf, tableOf, textOf } from "./runs/results.ts";
+import { fingerprint, RunFile } from "./runs/run-file.ts";
 
 const names = all.map(({ id }) => id).join("|");
 const HELP = `Reruns the papers' experiments on all cores. Writes results.json, and a figure and a table per experiment.
@@ -96,7 +96,7 @@ if (tell !== undefined && !(tell > 0)) refuse(`--tell: expected a positive numbe
 const minutes = Number(values.minutes);
 if (!(minutes > 0)) refuse(`--minutes: expected a positive number, got ${values.minutes}`);
 
-const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: availableParallelism() });
+const pool = new Tinypool({ filename: new URL("./runs/pool-worker.ts", import.meta.url).href, maxThreads: availableParallelism() });
 
 /** Paths of an experiment's data files. If one cannot be read, prints the reason and returns undefined. */
 async function filesFor({ id, dataFiles = [] }: Experiment): Promise<string[] | undefined> {

@@ -1,5 +1,5 @@
 // The worker's default configuration in simulated shops, which no default was chosen on, beside algorithms that wait for windows.
-import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
+import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
 import { AS_ZERO, algorithms, DEFAULT, KNOWN, NULL, playIn, SHOPS_OWN, WAITING } from "./shop/algorithms.ts";
 import { type CatalogueSpec, catalogueShop } from "./shop/catalogue-shop.ts";
 import { classificationShop } from "./shop/classification-shop.ts";

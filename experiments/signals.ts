@@ -1,5 +1,5 @@
 // Signals of a shop beside a single conversion: clicks before purchases, amounts of money, places of a list.
-import type { Curve, Experiment, Paper, Ratios } from "./experiment.ts";
+import type { Curve, Experiment, Paper, Ratios } from "./runs/experiment.ts";
 import { estimate, type Reported } from "./signals/estimate.ts";
 import { listExperiments } from "./signals/lists.ts";
 import { type PlaySpec, play, type Told } from "./signals/play.ts";

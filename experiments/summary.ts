@@ -1,14 +1,14 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { command } from "../cli/command.ts";
 import { withTables } from "../scripts/markdown.ts";
-import { zeroTable } from "./beyond-zero.ts";
-import { comparisons, drawingOf, withNumbers } from "./choosing.ts";
-import { claimsTable } from "./claims.ts";
-import { DECISION, numbersTable } from "./front.ts";
-import { goalsTable, rhythmTable } from "./goals.ts";
+import { zeroTable } from "./beyond/zero.ts";
 import { policiesTable, ratesTable, toldTable } from "./logs/tables.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";
 import { signalsComparisons, signalsTable } from "./signals/tables.ts";
+import { comparisons, drawingOf, withNumbers } from "./summary/choosing.ts";
+import { claimsTable } from "./summary/claims.ts";
+import { DECISION, numbersTable } from "./summary/front.ts";
+import { goalsTable, rhythmTable } from "./summary/goals.ts";
 
 const USAGE = `Updates the tables and figures of README.md, docs/research.md, docs/choosing.md and docs/real-logs.md from
 experiments/results.json, the speed in README.md from bench/results.json, and the list of policies from src/policy.

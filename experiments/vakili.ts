@@ -13,7 +13,7 @@ import {
 import { poisson } from "../simulation/delay-law.ts";
 import { cumulative, stream } from "../simulation/stream.ts";
 import { play, type World } from "../simulation/world.ts";
-import type { Curve, Experiment, Paper } from "./experiment.ts";
+import type { Curve, Experiment, Paper } from "./runs/experiment.ts";
 
 const HORIZON = 1000;
 const NOISE = 0.02;

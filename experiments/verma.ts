@@ -17,7 +17,7 @@ import { csvParse } from "d3-dsv";
 import { type DelayLaw, fixed, poisson } from "../simulation/delay-law.ts";
 import { cumulative, type Stream, stream } from "../simulation/stream.ts";
 import { play, type Taken, type World } from "../simulation/world.ts";
-import type { Curve, Experiment, Paper, Task } from "./experiment.ts";
+import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
 
 export interface Model {
   readonly kernel: Kernel;

@@ -2,7 +2,7 @@ import { otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from
 import { type DelayLaw, geometric, logNormalMixture } from "../simulation/delay-law.ts";
 import { cumulative, stream } from "../simulation/stream.ts";
 import { type Player, play, type World } from "../simulation/world.ts";
-import type { Curve, Experiment, Paper } from "./experiment.ts";
+import type { Curve, Experiment, Paper } from "./runs/experiment.ts";
 
 const DIMENSION = 5;
 const ACTIONS = 10;

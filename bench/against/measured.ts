@@ -8,7 +8,7 @@ const tell = (answer: Answer) => process.send?.(answer);
 
 try {
   // Loaded here, so that a package without an export that another workload needs can still be measured.
-  const module: Readonly<Record<string, readonly Workload[]>> = await import(new URL(`../${file}`, import.meta.url).href);
+  const module: Readonly<Record<string, readonly Workload[]>> = await import(new URL(`../workloads/${file}`, import.meta.url).href);
   const workload = Object.values(module)
     .flat()
     .find((each) => each.name === name) as Workload;

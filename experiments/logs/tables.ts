@@ -1,8 +1,8 @@
 // Writes the tables of docs/real-logs.md.
 import { table } from "../../scripts/markdown.ts";
 import { ALL, BTS, CLICKS, ESTIMATORS, RANDOM } from "../logs.ts";
-import { PROVENANCE, provenance } from "../provenance.ts";
-import type { Result } from "../results.ts";
+import type { Result } from "../runs/results.ts";
+import { PROVENANCE, provenance } from "../summary/provenance.ts";
 
 const ofLogs = (results: readonly Result[], experiment: string): Result[] =>
   results.filter((each) => each.paper === "logs" && each.experiment === experiment);

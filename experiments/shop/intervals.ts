@@ -1,6 +1,6 @@
 import { vectorAt } from "../../publication/featurizer.ts";
 import { stream } from "../../simulation/stream.ts";
-import type { Curve } from "../experiment.ts";
+import type { Curve } from "../runs/experiment.ts";
 import { defaultModel } from "./default-model.ts";
 import type { Shop } from "./shop.ts";
 import { isWrong, statementsOf } from "./statement.ts";

@@ -1,7 +1,7 @@
 import type { Points } from "afterclick";
 import { vectorAt } from "../../publication/featurizer.ts";
 import { cumulative } from "../../simulation/stream.ts";
-import type { Curve } from "../experiment.ts";
+import type { Curve } from "../runs/experiment.ts";
 import type { Learner } from "./learner.ts";
 import { DAY_MS, type Shop, type Visit } from "./shop.ts";
 

@@ -1,9 +1,9 @@
 // Writes the tables and figures of docs/research.md about the shop suite.
 
 import { table } from "../../scripts/markdown.ts";
-import type { Comparison } from "../choosing.ts";
-import { PROVENANCE, provenance } from "../provenance.ts";
-import { intervalOf, type Result, ratioName, ratioText, resolutionOf, verdictOf } from "../results.ts";
+import { intervalOf, type Result, ratioName, ratioText, resolutionOf, verdictOf } from "../runs/results.ts";
+import type { Comparison } from "../summary/choosing.ts";
+import { PROVENANCE, provenance } from "../summary/provenance.ts";
 import { AS_ZERO, algorithms, DEFAULT, SHOPS_OWN, WAITING } from "./algorithms.ts";
 
 const REGRET = "cumulative regret";

@@ -1,6 +1,6 @@
 import { delayLinTs, type Goals, Recommender } from "afterclick";
 import { stream } from "../../simulation/stream.ts";
-import type { Curve } from "../experiment.ts";
+import type { Curve } from "../runs/experiment.ts";
 
 const DAY_MS = 86_400_000;
 const SHOWN_DAYS = 4.5;

@@ -3,7 +3,7 @@ import { delayLinTs, estimateExamination, evaluateLists, isTooFew, type LoggedIt
 import { type DelayLaw, geometric } from "../../simulation/delay-law.ts";
 import { drawRates, EXAMINATION, expectedClicks, type KindList, ListPolicy, listLog, PLACES, ranked } from "../../simulation/list-world.ts";
 import { cumulative, type Stream, shuffled, stream } from "../../simulation/stream.ts";
-import type { Curve, Experiment, Task } from "../experiment.ts";
+import type { Curve, Experiment, Task } from "../runs/experiment.ts";
 
 const MINUTE = 60_000;
 const WINDOW = 500 * MINUTE;

@@ -1,6 +1,6 @@
 import { type DelayLinTsOptions, delayLinTs, type Goals, Recommender } from "afterclick";
 import { cumulative, type Stream, stream } from "../../simulation/stream.ts";
-import type { Curve } from "../experiment.ts";
+import type { Curve } from "../runs/experiment.ts";
 import type { SignalShop } from "./signal-shop.ts";
 
 export interface PlaySpec {

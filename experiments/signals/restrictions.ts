@@ -13,7 +13,7 @@ import {
   Recommender,
 } from "afterclick";
 import { type Stream, stream } from "../../simulation/stream.ts";
-import type { Curve, Experiment } from "../experiment.ts";
+import type { Curve, Experiment } from "../runs/experiment.ts";
 
 const PRODUCTS = 12;
 const FAMILIES = 4;

@@ -1,9 +1,9 @@
 // Writes the table and the figures of docs/research.md about the signals of a shop.
 
 import { table } from "../../scripts/markdown.ts";
-import type { Comparison } from "../choosing.ts";
-import { PROVENANCE, provenance } from "../provenance.ts";
-import { type Result, ratioName, ratioText, verdictOf } from "../results.ts";
+import { type Result, ratioName, ratioText, verdictOf } from "../runs/results.ts";
+import type { Comparison } from "../summary/choosing.ts";
+import { PROVENANCE, provenance } from "../summary/provenance.ts";
 
 const EXPERIMENTS = ["goals", "funnel", "contextual-funnel", "revenue", "lists"];
 const DRAWN = ["funnel", "contextual-funnel"];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bootstrapLinTs, fitted, type Sample } from "../../../experiments/bootstrap-lin-ts.ts";
+import { bootstrapLinTs, fitted, type Sample } from "../../../experiments/beyond/bootstrap-lin-ts.ts";
 import { world } from "../../../experiments/vernade.ts";
 import { geometric } from "../../../simulation/delay-law.ts";
 import { stream } from "../../../simulation/stream.ts";

@@ -2,10 +2,10 @@ import { appendFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { Curve, Experiment, Paper } from "../../../experiments/experiment.ts";
-import { Played, type PlayRun } from "../../../experiments/played.ts";
-import { isTold, resolutionOf } from "../../../experiments/results.ts";
-import { fingerprint, RunFile } from "../../../experiments/run-file.ts";
+import type { Curve, Experiment, Paper } from "../../../experiments/runs/experiment.ts";
+import { Played, type PlayRun } from "../../../experiments/runs/played.ts";
+import { isTold, resolutionOf } from "../../../experiments/runs/results.ts";
+import { fingerprint, RunFile } from "../../../experiments/runs/run-file.ts";
 
 let folder: string;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { commandOf, runsOf } from "../../../experiments/provenance.ts";
-import { type Result, ratioName, ratioText, verdictOf } from "../../../experiments/results.ts";
+import { type Result, ratioName, ratioText, verdictOf } from "../../../experiments/runs/results.ts";
+import { commandOf, runsOf } from "../../../experiments/summary/provenance.ts";
 
 const row = (rest: Partial<Result>): Result => ({
   ...{ paper: "shop", experiment: "long", setting: "one-hot, at once, 10,000 visitors", algorithm: "default", metric: "cumulative regret" },

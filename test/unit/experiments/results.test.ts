@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { Experiment, Paper } from "../../../experiments/experiment.ts";
-import { ratioName, ratioOf, resultsOf } from "../../../experiments/results.ts";
+import type { Experiment, Paper } from "../../../experiments/runs/experiment.ts";
+import { ratioName, ratioOf, resultsOf } from "../../../experiments/runs/results.ts";
 
 it("divides means, and takes the error of the ratio from the pairs", () => {
   // With a constant ratio, the pairs leave no doubt, however much they vary.

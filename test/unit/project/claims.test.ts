@@ -1,10 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
-import { zeroTable } from "../../../experiments/beyond-zero.ts";
-import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/choosing.ts";
-import { claimsTable } from "../../../experiments/claims.ts";
-import { DECISION, numbersTable } from "../../../experiments/front.ts";
-import { goalsTable, rhythmTable } from "../../../experiments/goals.ts";
+import { zeroTable } from "../../../experiments/beyond/zero.ts";
 import {
   type Compared,
   comparedOf,
@@ -16,9 +12,13 @@ import {
   toldTable,
 } from "../../../experiments/logs/tables.ts";
 import { all } from "../../../experiments/papers.ts";
-import type { Result } from "../../../experiments/results.ts";
+import type { Result } from "../../../experiments/runs/results.ts";
 import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "../../../experiments/shop/tables.ts";
 import { signalsComparisons, signalsTable } from "../../../experiments/signals/tables.ts";
+import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/summary/choosing.ts";
+import { claimsTable } from "../../../experiments/summary/claims.ts";
+import { DECISION, numbersTable } from "../../../experiments/summary/front.ts";
+import { goalsTable, rhythmTable } from "../../../experiments/summary/goals.ts";
 
 const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
 

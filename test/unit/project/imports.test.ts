@@ -135,41 +135,39 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   pages: ["demo", "pages/ui", "pages/shop", "pages/dashboard", "pages/playground/policy.ts"],
   simulation: ["afterclick"],
   experiments: [
-    "afterclick",
-    "publication",
-    "simulation",
-    "src/comparison",
-    "experiments/intervals",
-    "experiments/logs",
-    "experiments/shop",
-    "experiments/signals",
-    "cli/command.ts",
-    "scripts/markdown.ts",
-    "cli/progress.ts",
+    ...["afterclick", "publication", "simulation", "src/comparison", "cli/command.ts", "cli/progress.ts", "scripts/markdown.ts"],
+    ...["beyond", "intervals", "logs", "runs", "shop", "signals", "summary"].map((folder) => `experiments/${folder}`),
   ],
-  // The worker itself makes the default model that is tried in shops.
-  "experiments/signals": ["afterclick", "simulation", "experiments", "experiments/shop", "scripts/markdown.ts"],
+  "experiments/runs": [],
+  "experiments/summary": [
+    ...["afterclick", "simulation", "scripts/markdown.ts", "experiments"],
+    ...["beyond", "runs", "shop"].map((folder) => `experiments/${folder}`),
+  ],
+  "experiments/beyond": [
+    ...["afterclick", "publication", "simulation", "scripts/markdown.ts", "experiments", "experiments/runs", "experiments/summary"],
+  ],
+  "experiments/signals": [
+    ...["afterclick", "simulation", "scripts/markdown.ts", "experiments/runs", "experiments/shop", "experiments/summary"],
+  ],
   "experiments/logs": [
-    ...["afterclick", "publication", "experiments", "experiments/shop", "scripts/markdown.ts", "cli/replay/open-bandit.ts"],
+    ...["afterclick", "publication", "scripts/markdown.ts", "cli/replay/open-bandit.ts"],
+    ...["experiments", "experiments/runs", "experiments/shop", "experiments/summary"],
   ],
   // Some figures are stated by the worker or by a command.
   "experiments/intervals": [
     ...["afterclick", "publication", "simulation", "src/comparison", "experiments", "experiments/shop", "cli/evaluate", "cli/compare"],
     ...["worker/domain/*", "worker/learner/figures", "worker/protocol", "worker/rpc"],
   ],
+  // The worker itself makes the default model that is tried in shops.
   "experiments/shop": [
-    "afterclick",
-    "publication",
-    "simulation",
-    "worker/domain/*",
-    "type worker/protocol",
-    "experiments",
-    "scripts/markdown.ts",
+    ...["afterclick", "publication", "simulation", "scripts/markdown.ts", "worker/domain/*", "type worker/protocol"],
+    ...["experiments/runs", "experiments/summary"],
   ],
   bench: [
-    ...["afterclick", "simulation", "bench/against", "bench/peers", "bench/peers/typescript"],
-    ...["cli/api.ts", "cli/command.ts", "cli/progress.ts", "scripts/markdown.ts", "scripts/worker-process.ts"],
+    ...["afterclick", "simulation", "bench/against", "bench/workloads"],
+    ...["cli/command.ts", "cli/progress.ts", "scripts/markdown.ts", "scripts/worker-process.ts"],
   ],
+  "bench/workloads": ["afterclick", "simulation", "cli/api.ts", "bench", "bench/peers", "bench/peers/typescript"],
   "bench/against": ["cli/command.ts", "type bench/variant.ts", "type bench/workload.ts"],
   "bench/peers": ["type bench/inputs.ts"],
   "bench/peers/typescript": ["type bench/inputs.ts"],
