@@ -9,7 +9,6 @@ import { learntGoals } from "../../worker/domain/model/goals.ts";
 import { featurizer, type ModelConfig } from "../../worker/domain/model/model.ts";
 import { DistinctLines } from "../verify/distinct-lines.ts";
 import { type ConversionLine, type EventLine, type HeadLine, type ImpressionLine, LogMismatch, nameOf } from "../verify/event-line.ts";
-import { linesOf, type Texts } from "../verify/event-log.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
 import { listsOf, type Placed } from "./source-lists.ts";
 
@@ -22,15 +21,10 @@ interface Setting {
 }
 
 /**
- * Reads the log of a model as its worker exports it. The first place of each list is a decision of its own.
+ * Reads the log of a model as its worker exports or archives it. The first place of each list is a decision of its own.
  * @throws {SourceError} if the log has no configuration, so that the candidates are unknown.
  * @throws {LogMismatch} at a malformed line.
  */
-export function eventSource(texts: Texts, options: SourceOptions): Promise<Source> {
-  return lineSource(linesOf(texts, { receipts: false }), options);
-}
-
-/** Reads the log of a model from lines that are parsed already, as those of an archive. */
 export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { progress, asOf }: SourceOptions): Promise<Source> {
   const settings: Setting[] = [];
   const impressions: ImpressionLine[] = [];

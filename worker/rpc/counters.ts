@@ -23,7 +23,6 @@ export const INCIDENTS = [
 
 export const COUNTERS = [...LEARNT, ...DELIVERIES, ...INCIDENTS];
 
-export type IncidentName = (typeof INCIDENTS)[number];
 export type CounterName = (typeof COUNTERS)[number];
 /** Figures that are counted by goal: converted impressions, orders and refunds, and the sums of both. */
 export const GOAL_FIGURES = ["converted", "orders", "refunds", "paid", "refunded"] as const;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { eventSource } from "../../../cli/evaluate/event-source.ts";
+import { eventSource } from "../../worker/support/event-source.ts";
 
 // Logs that cannot be evaluated are refused by name, without a stack.
 

@@ -3,7 +3,6 @@ import { gunzipSync } from "node:zlib";
 import { delayLinTs, evaluate, evaluateLists, UnsupportedError, uniform } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { ComparisonError, checkArms, loggedArms } from "../../../cli/compare/logged-arms.ts";
-import { eventSource } from "../../../cli/evaluate/event-source.ts";
 import { SourceError } from "../../../cli/evaluate/source.ts";
 import { LogMismatch } from "../../../cli/verify/event-line.ts";
 import { verify } from "../../../cli/verify/verification.ts";
@@ -11,6 +10,7 @@ import { changedLog } from "../../../trials/attack/hostile-log.ts";
 import { liftOf } from "../../../worker/domain/figures/lift.ts";
 import { receipted } from "../../../worker/domain/ids/receipt.ts";
 import { stream } from "../../support/scenario.ts";
+import { eventSource } from "../../worker/support/event-source.ts";
 
 // Logs that another program has changed. Each command refuses them by name, or its figures are numbers.
 

@@ -1,10 +1,10 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { eventSource } from "../../../cli/evaluate/event-source.ts";
 import { verify } from "../../../cli/verify/verification.ts";
 import { createApp } from "../../../worker/edge/app.ts";
 import { call, convert, createModel, describeModel, keep, recommend, show, statusesOf } from "../support/client.ts";
 import { START, tick, useClock } from "../support/clock.ts";
 import { complaints } from "../support/complaints.ts";
+import { eventSource } from "../support/event-source.ts";
 import { exported, fieldsOf, refusalOf, resealed } from "../support/exported.ts";
 import { learners, unreachable } from "../support/fault.ts";
 import type { Line } from "../support/fold.ts";

@@ -1,8 +1,8 @@
 import { evaluate, evaluateLists, otfLinUcb, Recommender, uniform } from "afterclick";
 import { expect, it } from "vitest";
-import { eventSource } from "../../../cli/evaluate/event-source.ts";
 import { call, convert, createModel, HOUR_MS, recommend, statusesOf } from "../support/client.ts";
 import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
+import { eventSource } from "../support/event-source.ts";
 
 // Every reader of conversions takes the same times.
 

@@ -1,10 +1,10 @@
 import { evaluate, isTooFew, type LoggedDecision, otfLinTs, type PolicyDescriptor, uniform } from "afterclick";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { eventSource } from "../../../cli/evaluate/event-source.ts";
 import { evaluatedLists, listReport } from "../../../cli/evaluate/list-report.ts";
 import { matrixOf } from "../../support/matrix.ts";
 import { call, convert, createModel, HOUR_MS, keep, recommend } from "../support/client.ts";
 import { DAY_MS, MINUTE_MS, ring, tick, useClock } from "../support/clock.ts";
+import { eventSource } from "../support/event-source.ts";
 import { seedIds } from "../support/lived.ts";
 
 useClock();

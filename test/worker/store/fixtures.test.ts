@@ -7,7 +7,6 @@ import {
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { eventSource } from "../../../cli/evaluate/event-source.ts";
 import { verify } from "../../../cli/verify/verification.ts";
 import { createApp } from "../../../worker/edge/app.ts";
 import type { Environment } from "../../../worker/environment.ts";
@@ -19,6 +18,7 @@ import { HOUR_MS, kinds, START } from "../../fixtures/kinds.ts";
 import { linesOf } from "../../fixtures/relearn.ts";
 import { type Entry, writeStore } from "../../fixtures/store.ts";
 import { learnerOf } from "../support/client.ts";
+import { eventSource } from "../support/event-source.ts";
 import { expectDelays } from "../support/fold.ts";
 
 // The worker of today, in workerd, reads the stored data and exports of earlier versions.

@@ -1,0 +1,8 @@
+import { lineSource } from "../../../cli/evaluate/event-source.ts";
+import type { Source, SourceOptions } from "../../../cli/evaluate/source.ts";
+import { linesOf, type Texts } from "../../../cli/verify/event-log.ts";
+
+/** The decisions of a log of text lines. Its receipts are not checked. */
+export function eventSource(texts: Texts, options: SourceOptions): Promise<Source> {
+  return lineSource(linesOf(texts, { receipts: false }), options);
+}
