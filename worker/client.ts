@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { type ApplyGlobalResponse, hc } from "hono/client";
 import type { BlankEnv } from "hono/types";
-import type { routes } from "./edge/routes.ts";
+import type { routes } from "./edge/route-types.ts";
 import type { ProblemBody } from "./protocol/answers.ts";
 import type { ProblemStatus } from "./protocol/problem.ts";
 

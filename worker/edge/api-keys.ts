@@ -8,7 +8,7 @@ import { allowsOrigin, foreignOrigin } from "./origin.ts";
 const KEY_NAMES = ["AFTERCLICK_SECRET_KEY", "AFTERCLICK_PUBLISHABLE_KEY"] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 
-/** Context of a route behind `apiKeys`: the request's key, and the variable that holds it. */
+/** Context of a route with a key: the request's key, and the variable that holds it. */
 export interface Keyed {
   readonly Bindings: Environment;
   readonly Variables: { key: string; keyName: KeyName };
@@ -47,6 +47,12 @@ export function apiKeys(...names: readonly KeyName[]): MiddlewareHandler<Keyed> 
     await next();
   });
 }
+
+/** The route takes the secret key. */
+export const secretKey = apiKeys("AFTERCLICK_SECRET_KEY");
+
+/** The route takes a publishable key too. */
+export const anyKey = apiKeys("AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY");
 
 /**
  * Accepts a request whose body has a publishable key as `key`, because `sendBeacon` sends no headers. Follows the validation of the body.
@@ -113,7 +119,7 @@ function unknownKey(token: string, names: readonly KeyName[]): string {
   return `expected ${expected} of this worker${prefixed}; it knows no such key. Compare ${names.join(" and ")}`;
 }
 
-/** Whether the request came with a publishable key, as from a page. Follows `apiKeys`. */
+/** Whether the request came with a publishable key, as from a page. Follows `anyKey`. */
 export function isByPage(c: Context<Keyed>): boolean {
   return c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
 }

@@ -1,5 +1,4 @@
 import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import * as v from "valibot";
 import { contextOf, profiles, SHOP_MODEL } from "../../demo/assortment.ts";
 import { type Environment, isDemo } from "../environment.ts";
@@ -7,6 +6,7 @@ import { Problem } from "../protocol/problem.ts";
 import { valid } from "../protocol/validation.ts";
 import { learner } from "../rpc/learner-client.ts";
 import { plainKey } from "./api-keys.ts";
+import { bodyLimit } from "./body-limit.ts";
 import { foreignOrigin, isLocal, isOwnOrNone } from "./origin.ts";
 import { signed } from "./webhook.ts";
 
@@ -40,9 +40,7 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     if (!isOwnOrNone(c.req)) throw foreignOrigin(c.req, "only the demonstration shop's own pages may");
     await next();
   });
-  shop.use(
-    bodyLimit({ maxSize: MAX_BODY_BYTES, onError: () => Promise.reject(new Problem(413, `the body may have ${MAX_BODY_BYTES} bytes`)) }),
-  );
+  shop.use(bodyLimit(MAX_BODY_BYTES));
 
   // Hono's fast router takes no pattern beside a fixed path, so both paths are written out.
   for (const [path, bought] of [

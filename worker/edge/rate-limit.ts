@@ -13,7 +13,7 @@ const MOST_FORGERS = 1000;
 const forgers = new Set<string>();
 
 /**
- * Limits the requests of a publishable key by address, and by key and origin, whichever model they name. Follows `apiKeys` or
+ * Limits the requests of a publishable key by address, and by key and origin, whichever model they name. Follows `anyKey` or
  * `keyInBody`. Requests without an allowed origin may come from anybody, so they are counted apart. The limits are approximate and apply
  * per location. If a limiter fails, the request passes.
  *

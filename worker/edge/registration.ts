@@ -1,9 +1,27 @@
+import * as v from "valibot";
 import type { RequestKeys } from "../domain/ids/join-key.ts";
 import { hash32, type TokenSigner } from "../domain/ids/token.ts";
 import { nameOf, shownAtOf, uuidAt } from "../domain/ids/uuid.ts";
+import type { Environment } from "../environment.ts";
+import { strictObject, text } from "../protocol/forms.ts";
 import { located, Problem } from "../protocol/problem.ts";
-import type { ImpressionItem } from "../protocol/schema.ts";
+import { anyAction, features, keys, place, probability } from "../protocol/schema.ts";
+import { timestamp } from "../protocol/timestamp.ts";
 import type { Shown } from "../rpc/message.ts";
+import { hashedKeys } from "./hashed-keys.ts";
+import { tokenSigner } from "./token-signer.ts";
+
+/** An impression as a request names it. */
+export const impressionItem = strictObject({
+  id: v.optional(text(256)),
+  context: v.optional(features),
+  action: anyAction,
+  shownAt: timestamp,
+  keys: v.optional(keys, []),
+  probability: v.optional(probability),
+  place: v.optional(place),
+});
+export type ImpressionItem = v.InferOutput<typeof impressionItem>;
 
 /** The request that registers impressions. */
 export interface RegistrationRequest {
@@ -12,6 +30,10 @@ export interface RegistrationRequest {
   readonly byPage: boolean;
   readonly signer: TokenSigner;
   hashed(keys: readonly string[]): RequestKeys;
+}
+
+export function registrationTo(env: Environment, model: string, byPage: boolean): RegistrationRequest {
+  return { model, byPage, signer: tokenSigner(env), hashed: (keys) => hashedKeys(env, model, keys, byPage) };
 }
 
 /** @throws {Problem} 422 naming the place in the list. @see registrationOf */

@@ -1,6 +1,7 @@
 import type * as v from "valibot";
+import type { Answer, NamedSchema, Operation, Story } from "../protocol/operation.ts";
 import { modelParameter } from "../protocol/schema.ts";
-import { type Answer, type Operation, operations, type Story } from "./operations.ts";
+import { operations } from "./operations.ts";
 import { components, jsonSchemaOf, reference } from "./schemas.ts";
 
 const story: Story = {
@@ -82,6 +83,7 @@ const security = {
   secret: [{ secretKey: [] }],
   publishable: [{ publishableKey: [] }, { secretKey: [] }],
   signature: [{ webhookSignature: [] }],
+  none: [],
 };
 
 const component = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` });
@@ -124,7 +126,7 @@ function problem(status: string, description: string): object {
 }
 
 function described(path: string, operation: Operation): object {
-  const { id, summary, description, key, query, body } = operation;
+  const { id, summary, description, key = "secret", query, body } = operation;
   const named = Array.from(path.matchAll(/:(\w+)/g), ([, name]) => component("parameters", name));
   const headers = key === "signature" ? [component("parameters", "webhookId"), component("parameters", "webhookTimestamp")] : [];
   const queried = Object.entries(query?.entries ?? {}).map(([name, schema]) => ({
@@ -139,17 +141,19 @@ function described(path: string, operation: Operation): object {
     operationId: id,
     summary,
     ...(description && { description }),
-    security: key ? security[key] : [],
+    security: security[key],
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: true, content: requested(operation) } }),
     responses: Object.fromEntries([...answers, ...refusals]),
   };
 }
 
-function requested({ body, lines, examples }: Operation): object {
+const referenceTo = (schema: NamedSchema): object => reference(Object.keys(schema)[0]);
+
+function requested({ body = {}, lines, examples }: Operation): object {
   const values = Object.entries(examples?.(story) ?? {}).map(([name, value]) => [name, { value }]);
   const media = lines ? "application/x-ndjson" : "application/json";
-  const schema = reference(body as string);
+  const schema = referenceTo(body);
   return {
     [media]: {
       schema: lines ? { type: "string", description: "One JSON value per line.", contentMediaType: media, contentSchema: schema } : schema,
@@ -159,6 +163,6 @@ function requested({ body, lines, examples }: Operation): object {
 }
 
 function response({ description, schema, media }: Answer): object {
-  if (schema) return { description, content: { "application/json": { schema: reference(schema) } } };
+  if (schema) return { description, content: { "application/json": { schema: referenceTo(schema) } } };
   return { description, ...(media && { content: { [media]: {} } }) };
 }

@@ -1,75 +1,29 @@
 import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 import type * as v from "valibot";
-import * as answers from "../protocol/answers.ts";
-import * as figures from "../protocol/metrics-answer.ts";
-import { model } from "../protocol/model-answer.ts";
+import { problem } from "../protocol/answers.ts";
 import { modelOptions, type OptionName } from "../protocol/model-options.ts";
-import {
-  action,
-  actionsBody,
-  actionsPatch,
-  beaconBody,
-  catalogueAction,
-  conversionsBody,
-  features,
-  hookBody,
-  impressionsBody,
-  modelBody,
-  modelPatch,
-  pastLine,
-  recommendationsBody,
-  resetBody,
-  retracted,
-  rewarded,
-  rollbackBody,
-} from "../protocol/schema.ts";
+import type { Operations } from "../protocol/operation.ts";
+import { action, features } from "../protocol/schema.ts";
 import { timestamp as timestampSchema } from "../protocol/timestamp.ts";
 import { describedOption, meaningOf } from "./model-options.ts";
+import { operations } from "./operations.ts";
 
 /** The named schemas of the description. */
-export const schemas = {
+export const schemas: Readonly<Record<string, v.GenericSchema>> = {
   // The name belongs to the first schema of the pipe.
   Timestamp: timestampSchema.pipe[0],
   Features: features,
   Action: action,
-  ModelBody: modelBody,
-  ModelPatch: modelPatch,
-  ResetBody: resetBody,
-  RollbackBody: rollbackBody,
-  CatalogueAction: catalogueAction,
-  ActionsBody: actionsBody,
-  ActionsPatch: actionsPatch,
-  RecommendationsBody: recommendationsBody,
-  ImpressionsBody: impressionsBody,
-  ConversionItem: rewarded,
-  RetractionItem: retracted,
-  ConversionsBody: conversionsBody,
-  HookBody: hookBody,
-  BeaconBody: beaconBody,
-  PastLine: pastLine,
-  Health: answers.health,
-  Models: answers.models,
-  Counts: model.entries.counts,
-  Model: model,
-  Catalogue: answers.catalogue,
-  Recommendations: answers.recommendations,
-  Impressions: answers.impressions,
-  Conversions: answers.conversions,
-  Ignored: answers.ignored,
-  Beacon: answers.beacon,
-  Impression: answers.impression,
-  Activated: answers.activated,
-  Metrics: figures.metrics,
-  Examination: figures.examination,
-  Imported: answers.imported,
-  Rollback: answers.rollback,
-  Erased: answers.erased,
-  Problem: answers.problem,
-} satisfies Readonly<Record<string, v.GenericSchema>>;
+  ...schemasOf(operations),
+  Problem: problem,
+};
 
-export type SchemaName = keyof typeof schemas;
+function schemasOf(operations: Operations): Record<string, v.GenericSchema> {
+  const all = Object.values(operations).map(({ body, answers }) => [body, ...Object.values(answers).map(({ schema }) => schema)]);
+  return Object.assign({}, ...all.flat());
+}
 
-const names = new Map<v.GenericSchema, string>(Object.entries(schemas).map(([name, schema]) => [schema, name]));
+const names = new Map(Object.entries(schemas).map(([name, schema]) => [schema, name]));
 
 export const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
@@ -113,7 +67,7 @@ function referenceOrSchema(schema: v.GenericSchema): JsonSchema {
 /** The description's schemas by name. */
 export function components(): Record<string, JsonSchema> {
   const converted = Object.entries(schemas).map(([name, schema]) => [name, jsonSchemaOf(schema)] as const);
-  const { Timestamp: _, ModelBody, ModelPatch, Model, ...others } = Object.fromEntries(converted) as Record<SchemaName, JsonSchema>;
+  const { Timestamp: _, ModelBody, ModelPatch, Model, ...others } = Object.fromEntries(converted);
   return {
     Timestamp: timestamp,
     ModelBody: described(ModelBody, describedOption),

@@ -3,10 +3,9 @@ import { arm, type Body, count, generation, impressionId, modelVersion, number, 
 import { currency } from "./model-answer.ts";
 import { modelOptions } from "./model-options.ts";
 
-// Response bodies, as in `model-answer.ts` and `metrics-answer.ts`. Their types are inferred from these schemas, and so is the OpenAPI
-// document. The worker does not validate its own responses; tests check real ones against these schemas.
-
-export const health = v.strictObject({ status: v.literal("ok") });
+// Response bodies that several parts share, as in `model-answer.ts` and `metrics-answer.ts`. Those of one route are in its file. Types are
+// inferred from these schemas, and so is the OpenAPI document. The worker does not validate its own responses; tests check real ones
+// against these schemas.
 
 const published = { policy: v.string(), serving: modelOptions.serving.schema, generation };
 export const models = v.strictObject({
@@ -18,14 +17,13 @@ export const catalogue = v.strictObject({
   version: v.pipe(count, v.description("Version of the catalogue: the number of its newest change in the log.")),
 });
 export const rollback = v.strictObject({ restored: count, modelVersion: count, kept: v.array(count) });
-export const erased = v.strictObject({ erased: count });
 export const imported = v.strictObject({
   impressions: count,
   repeated: count,
   conversions: v.pipe(v.record(v.string(), count), v.description("Number of conversions by status.")),
 });
 
-const estimate = {
+export const estimate = {
   score: v.pipe(number, v.description("The number that sets the rank. It is no reward, and may be outside their range.")),
   mean: v.pipe(number, v.description("The expected reward, inside the range of rewards.")),
   width: v.pipe(number, v.description("The bonus of the policy: a multiple of the posterior's standard deviation.")),
@@ -61,30 +59,6 @@ const belief = v.pipe(
     "The expected reward now, and the interval that holds it with a probability of 95 %. All three are inside the range of rewards. Null for a policy without a posterior, or with its own domain.",
   ),
 );
-export const recommendations = v.strictObject({
-  model: v.string(),
-  modelVersion,
-  policy: v.string(),
-  arm,
-  windowEndsAt: time,
-  actions: v.pipe(
-    v.array(
-      v.strictObject({
-        impressionId,
-        id: v.string(),
-        probability,
-        ...estimate,
-        features: v.optional(v.pipe(v.array(number), v.description("The chosen point of a policy with its own domain."))),
-      }),
-    ),
-    v.description("Best first. Each action is an impression of its own."),
-  ),
-});
-
-export const impressions = v.strictObject({
-  impressions: v.array(v.strictObject({ impressionId, status: v.picklist(["registered", "duplicate", "unsampled"]) })),
-});
-
 const feature = v.union([number, v.string(), v.boolean(), v.array(v.string())]);
 const features = v.union([v.array(number), v.record(v.string(), feature)]);
 const asked = v.strictObject({
@@ -147,36 +121,10 @@ export const impression = v.strictObject({
   ),
 });
 
-const ACTIVATIONS = ["activated", "accepted", "duplicate", "unsampled"] as const;
-
-export const activated = v.strictObject({
-  impressionId,
-  status: v.pipe(
-    v.picklist(ACTIVATIONS),
-    v.description("accepted: it is not registered yet, and counts as soon as it is. unsampled: it was left out of learning."),
-  ),
-});
+export const ACTIVATIONS = ["activated", "accepted", "duplicate", "unsampled"] as const;
 
 /** Statuses of a conversion that its learner has seen. */
-const FATES = ["applied", "duplicate", "conflict", "late", "orphan", "unsampled", "refused", "unknown"] as const;
-
-export const beacon = v.strictObject({
-  seen: v.pipe(
-    v.array(v.strictObject({ impressionId: v.string(), status: v.picklist([...ACTIVATIONS, "unknown", "refused"]) })),
-    v.description(
-      "duplicate: the impression counts already. accepted: it counts as soon as it is registered. unknown: it was not given by this worker, " +
-        "or waited too long.",
-    ),
-  ),
-  reached: v.array(
-    v.strictObject({
-      impressionId: v.string(),
-      goal: v.string(),
-      status: v.picklist(FATES),
-      detail: v.optional(v.string()),
-    }),
-  ),
-});
+export const FATES = ["applied", "duplicate", "conflict", "late", "orphan", "unsampled", "refused", "unknown"] as const;
 
 const became = {
   status: v.picklist(["accepted", ...FATES]),
@@ -193,8 +141,6 @@ const became = {
 export const conversions = v.strictObject({
   conversions: v.array(v.union([v.strictObject({ impressionId: v.string(), ...became }), v.strictObject({ key: v.string(), ...became })])),
 });
-
-export const ignored = v.strictObject({ ignored: v.pipe(v.string(), v.description("Type of the message, as its sender names it.")) });
 
 export const problem = v.pipe(
   v.strictObject({

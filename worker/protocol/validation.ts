@@ -9,7 +9,8 @@ import { shortened } from "./shortened.ts";
 const MOST_ERRORS = 20;
 const MOST_SHOWN = 300;
 
-interface Valid<Target extends string, Schema extends v.GenericSchema> {
+/** The input of a handler behind `valid`. */
+export interface Valid<Target extends string, Schema extends v.GenericSchema> {
   readonly in: { [Part in Target]: v.InferInput<Schema> };
   readonly out: { [Part in Target]: v.InferOutput<Schema> };
 }

@@ -1,10 +1,9 @@
 import { GCProfiler } from "node:v8";
-import type * as v from "valibot";
 import { KeyHasher } from "../../../worker/domain/ids/key-hasher.ts";
 import { TokenSigner } from "../../../worker/domain/ids/token.ts";
-import { pastLines } from "../../../worker/edge/log.ts";
-import { type Operation, operations } from "../../../worker/openapi/operations.ts";
-import { schemas } from "../../../worker/openapi/schemas.ts";
+import { pastLines } from "../../../worker/edge/routes/events.ts";
+import { operations } from "../../../worker/openapi/operations.ts";
+import type { Operation } from "../../../worker/protocol/operation.ts";
 import { Problem } from "../../../worker/protocol/problem.ts";
 import { parsed } from "../../../worker/protocol/validation.ts";
 
@@ -91,10 +90,11 @@ const examplesOf = ({ examples, lines }: Operation): unknown[] => {
 function* bodies(): Generator<Body> {
   const registering = { model: "shop", byPage: false, signer: TokenSigner.create("a-key-that-signs-tokens"), hashed };
   for (const operation of Object.values(operations)) {
-    const { body, lines } = operation;
-    if (!body) continue;
+    const { lines } = operation;
+    const [[body, schema] = []] = Object.entries(operation.body ?? {});
+    if (!schema) continue;
     const most = lines ? LOG_BYTES : BODY_BYTES;
-    const read = (text: string) => (lines ? pastLines(text, registering) : parsed(schemas[body] as v.GenericSchema, JSON.parse(text)));
+    const read = (text: string) => (lines ? pastLines(text, registering) : parsed(schema, JSON.parse(text)));
     for (const example of examplesOf(operation)) {
       for (const [i, value] of Array.from(holed(example, HOLE)).entries()) {
         for (const [name, filler] of Object.entries(fillers)) yield [`${body} ${i}: ${name}`, () => filled(value, filler, most), read];

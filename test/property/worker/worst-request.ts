@@ -7,8 +7,9 @@ import { decide } from "../../../worker/domain/catalogue/decision.ts";
 import type { Served } from "../../../worker/domain/catalogue/served.ts";
 import { NO_KEYS } from "../../../worker/domain/ids/join-key.ts";
 import { configureModel, featurizer, startModel } from "../../../worker/domain/model/model.ts";
+import { impressionsBody } from "../../../worker/edge/routes/impressions.ts";
 import { Problem } from "../../../worker/protocol/problem.ts";
-import { type Action, type Features, impressionsBody, type ModelBody, recommendationsBody } from "../../../worker/protocol/schema.ts";
+import { type Action, type Features, type ModelBody, recommendationsBody } from "../../../worker/protocol/schema.ts";
 import { parsed } from "../../../worker/protocol/validation.ts";
 
 // A stranger with a publishable key can make the worker read, encode and decide. This is a search for the most expensive request over the

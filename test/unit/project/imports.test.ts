@@ -81,7 +81,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   "worker/domain/archive": ["worker/domain/ids", "type worker/domain/impression", "type worker/domain/conversion"],
   "worker/domain/figures": [...["afterclick", "src/comparison", "worker/domain/model", "worker/domain/impression", "type worker/protocol"]],
-  "worker/openapi": ["worker/protocol"],
+  "worker/openapi": ["worker/edge/routes", "worker/protocol"],
   "worker/rpc": ["worker/environment.ts", "type worker/domain/*", "worker/protocol"],
   "worker/kv": ["worker/domain/*"],
   "worker/learner/store": [...["publication/featurizer.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/store/*"]],
@@ -122,7 +122,11 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/learner": ["worker/environment.ts", "type worker/rpc", "worker/learner/*"],
   "worker/edge": [
     ...["worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv"],
-    ...["worker/edge/senders", "demo"],
+    ...["worker/edge/routes", "worker/edge/senders", "demo"],
+  ],
+  "worker/edge/routes": [
+    ...["worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv"],
+    ...["worker/edge", "worker/edge/senders"],
   ],
   "worker/edge/senders": ["worker/environment.ts", "worker/domain/*", "worker/protocol"],
   worker: ["worker/protocol", "worker/rpc", "worker/kv", "worker/edge", "worker/learner/learner.ts"],

@@ -1,11 +1,11 @@
-import Ajv from "ajv/dist/2020.js";
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, it } from "vitest";
 import { document } from "../../../worker/openapi/document.ts";
 import { routes } from "../../support/routes.ts";
 
 // Only what a client sees of the description: nothing here comes from the operations that it was made of.
 const description = JSON.parse(JSON.stringify(document("1.2.3")));
-const ajv = new Ajv.default({ strict: false, formats: { "date-time": true } });
+const ajv = new Ajv2020({ strict: false, formats: { "date-time": true } });
 ajv.addSchema(description, "description");
 
 // biome-ignore lint/suspicious/noExplicitAny: a description is JSON, and each test states the part that it reads.

@@ -1,6 +1,8 @@
 import { encoder } from "afterclick";
 import { expect, it } from "vitest";
-import { actionsBody, impressionsBody, modelBody, recommendationsBody } from "../../../worker/protocol/schema.ts";
+import { actionsBody } from "../../../worker/edge/routes/actions.ts";
+import { impressionsBody } from "../../../worker/edge/routes/impressions.ts";
+import { modelBody, recommendationsBody } from "../../../worker/protocol/schema.ts";
 import { parsed } from "../../../worker/protocol/validation.ts";
 
 // An object has these names already. A worker that dropped them would learn from other features than the SDK.

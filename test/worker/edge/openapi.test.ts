@@ -7,15 +7,23 @@ import { beforeAll, describe, expect, expectTypeOf, it } from "vitest";
 import built from "../../../build/public/page/openapi.json";
 import type { Afterclick } from "../../../worker/client.ts";
 import { app } from "../../../worker/edge/app.ts";
+import type { answer as beacon } from "../../../worker/edge/routes/beacon.ts";
+import type { activated, registered } from "../../../worker/edge/routes/impressions.ts";
+import type { answer as erased } from "../../../worker/edge/routes/keys.ts";
+import type { answer as recommendations } from "../../../worker/edge/routes/recommendations.ts";
 import type { Environment } from "../../../worker/environment.ts";
 import { document } from "../../../worker/openapi/document.ts";
-import { type Operation, operations, type Story } from "../../../worker/openapi/operations.ts";
-import { type SchemaName, schemas } from "../../../worker/openapi/schemas.ts";
+import { operations } from "../../../worker/openapi/operations.ts";
+import { schemas } from "../../../worker/openapi/schemas.ts";
+import type * as answers from "../../../worker/protocol/answers.ts";
+import type * as figures from "../../../worker/protocol/metrics-answer.ts";
+import type { model } from "../../../worker/protocol/model-answer.ts";
+import type { Operation, Story } from "../../../worker/protocol/operation.ts";
 import { routes } from "../../support/routes.ts";
 import { type CallOptions, call, createModel, HOUR_MS, learnerOf, type Reply, recommend, sign } from "../support/client.ts";
 import { stripeSigned } from "../support/stripe-payloads.ts";
 
-const keys = { secret: env.AFTERCLICK_SECRET_KEY, publishable: env.AFTERCLICK_PUBLISHABLE_KEY, signature: null, sender: null };
+const keys = { secret: env.AFTERCLICK_SECRET_KEY, publishable: env.AFTERCLICK_PUBLISHABLE_KEY, signature: null, sender: null, none: null };
 const publishableKey = keys.publishable as string;
 const WEEK_MS = 7 * 24 * HOUR_MS;
 
@@ -29,17 +37,17 @@ async function ask(
   options: CallOptions = {},
 ): Promise<Reply> {
   const [method, path] = route.split(" ");
-  const { key } = operations[route];
+  const { key = "secret" } = operations[route];
   const filled = path.replaceAll(
     /:(\w+)/g,
     (_, name) => ({ id, model: "shop", key: "visitor-7", sender: "stripe", ...names })[name as "id"],
   );
   const text = typeof body === "string" || body === undefined ? body : JSON.stringify(body);
   const headers = await signedBy(key, text ?? "");
-  return call(method, filled, text, { key: key ? keys[key] : null, ...options, headers: { ...headers, ...options.headers } });
+  return call(method, filled, text, { key: keys[key], ...options, headers: { ...headers, ...options.headers } });
 }
 
-async function signedBy(key: Operation["key"], body: string): Promise<Record<string, string>> {
+async function signedBy(key: keyof typeof keys, body: string): Promise<Record<string, string>> {
   if (key === "sender") return stripeSigned(body);
   return key === "signature" ? sign(`msg_openapi_${++messages}`, body) : {};
 }
@@ -50,12 +58,12 @@ function expectDescribed(route: string, reply: Reply): void {
   expect(answer, `${route} answered ${reply.status}: ${JSON.stringify(reply.body)}`).toBeDefined();
   const media = answer.schema ? "application/json" : answer.media;
   expect(reply.headers.get("content-type")?.split(";")[0], route).toBe(media);
-  if (answer.schema) expectForm(answer.schema, reply.body, route);
+  if (answer.schema) expectForm(Object.keys(answer.schema)[0], reply.body, route);
   else if (!media) expect(reply.body).toBe("");
 }
 
-function expectForm(name: SchemaName, value: unknown, route: string): void {
-  const { issues = [] } = v.safeParse(schemas[name] as v.GenericSchema, value);
+function expectForm(name: string, value: unknown, route: string): void {
+  const { issues = [] } = v.safeParse(schemas[name], value);
   expect(
     issues.map((issue) => `${v.getDotPath(issue)}: ${issue.message}`),
     `${route} as ${name}`,
@@ -146,7 +154,7 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
     if (id === "reportFromPage") return ask(route, {}, { key: "pk_unknown-to-this-worker" });
     return ask(route, {}, undefined, { key: null, headers: { "webhook-signature": "v1,none", "stripe-signature": "t=1,v1=00" } });
   },
-  async 403(route, { id, key }) {
+  async 403(route, { id, key = "secret" }) {
     if (id === "reportFromPage") return ask(route, {}, { key: publishableKey }, { headers: { origin: "https://other.example" } });
     if (key === "secret") return ask(route, {}, undefined, { key: keys.publishable });
     if (key === "publishable") return ask(route, {}, undefined, { key: keys.publishable, headers: { origin: "https://other.example" } });
@@ -215,7 +223,7 @@ describe("the problems that are described", () => {
 
 /** A type without intersections and read-only throughout. Unknown values become JSON. */
 type Plain<T> = [JSONValue] extends [T] ? JSONValue : T extends object ? { readonly [K in keyof T]: Plain<T[K]> } : T;
-type Described<Name extends SchemaName> = Plain<v.InferOutput<(typeof schemas)[Name]>>;
+type Described<Schema extends v.GenericSchema> = Plain<v.InferOutput<Schema>>;
 type Given<Method extends (...args: never[]) => Promise<ClientResponse<unknown, number>>, Status extends number = 200 | 201 | 202> = Plain<
   Awaited<ReturnType<Method>> extends infer Answer ? (Answer extends ClientResponse<infer Body, Status> ? Body : never) : never
 >;
@@ -223,21 +231,21 @@ type Given<Method extends (...args: never[]) => Promise<ClientResponse<unknown, 
 it("gives answers the types that the worker gives them", () => {
   type Client = Afterclick["v1"];
   type Model = Client["models"][":model"];
-  expectTypeOf<Given<Client["models"]["$get"]>>().toEqualTypeOf<Described<"Models">>();
-  expectTypeOf<Given<Model["$put"]>>().toEqualTypeOf<Described<"Model">>();
-  expectTypeOf<Given<Model["$patch"]>>().toEqualTypeOf<Described<"Model">>();
-  expectTypeOf<Given<Model["$get"]>>().toEqualTypeOf<Described<"Model">>();
-  expectTypeOf<Given<Model["reset"]["$post"]>>().toEqualTypeOf<Described<"Model">>();
-  expectTypeOf<Given<Model["rollback"]["$post"]>>().toEqualTypeOf<Described<"Rollback">>();
-  expectTypeOf<Given<Model["actions"]["$put"]>>().toEqualTypeOf<Described<"Catalogue">>();
-  expectTypeOf<Given<Model["metrics"]["$get"]>>().toEqualTypeOf<Described<"Metrics">>();
-  expectTypeOf<Given<Model["examination"]["$get"]>>().toEqualTypeOf<Described<"Examination">>();
-  expectTypeOf<Given<Model["events"]["$post"]>>().toEqualTypeOf<Described<"Imported">>();
-  expectTypeOf<Given<Model["keys"][":key"]["$delete"]>>().toEqualTypeOf<Described<"Erased">>();
-  expectTypeOf<Given<Model["recommendations"]["$post"]>>().toEqualTypeOf<Described<"Recommendations">>();
-  expectTypeOf<Given<Model["impressions"]["$post"]>>().toEqualTypeOf<Described<"Impressions">>();
-  expectTypeOf<Given<Client["conversions"]["$post"]>>().toEqualTypeOf<Described<"Conversions">>();
-  expectTypeOf<Given<Client["beacon"]["$post"]>>().toEqualTypeOf<Described<"Beacon">>();
-  expectTypeOf<Given<Client["impressions"][":id"]["$get"]>>().toEqualTypeOf<Described<"Impression">>();
-  expectTypeOf<Given<Client["impressions"][":id"]["activate"]["$post"]>>().toEqualTypeOf<Described<"Activated">>();
+  expectTypeOf<Given<Client["models"]["$get"]>>().toEqualTypeOf<Described<typeof answers.models>>();
+  expectTypeOf<Given<Model["$put"]>>().toEqualTypeOf<Described<typeof model>>();
+  expectTypeOf<Given<Model["$patch"]>>().toEqualTypeOf<Described<typeof model>>();
+  expectTypeOf<Given<Model["$get"]>>().toEqualTypeOf<Described<typeof model>>();
+  expectTypeOf<Given<Model["reset"]["$post"]>>().toEqualTypeOf<Described<typeof model>>();
+  expectTypeOf<Given<Model["rollback"]["$post"]>>().toEqualTypeOf<Described<typeof answers.rollback>>();
+  expectTypeOf<Given<Model["actions"]["$put"]>>().toEqualTypeOf<Described<typeof answers.catalogue>>();
+  expectTypeOf<Given<Model["metrics"]["$get"]>>().toEqualTypeOf<Described<typeof figures.metrics>>();
+  expectTypeOf<Given<Model["examination"]["$get"]>>().toEqualTypeOf<Described<typeof figures.examination>>();
+  expectTypeOf<Given<Model["events"]["$post"]>>().toEqualTypeOf<Described<typeof answers.imported>>();
+  expectTypeOf<Given<Model["keys"][":key"]["$delete"]>>().toEqualTypeOf<Described<ReturnType<typeof erased>>>();
+  expectTypeOf<Given<Model["recommendations"]["$post"]>>().toEqualTypeOf<Described<ReturnType<typeof recommendations>>>();
+  expectTypeOf<Given<Model["impressions"]["$post"]>>().toEqualTypeOf<Described<ReturnType<typeof registered>>>();
+  expectTypeOf<Given<Client["conversions"]["$post"]>>().toEqualTypeOf<Described<typeof answers.conversions>>();
+  expectTypeOf<Given<Client["beacon"]["$post"]>>().toEqualTypeOf<Described<ReturnType<typeof beacon>>>();
+  expectTypeOf<Given<Client["impressions"][":id"]["$get"]>>().toEqualTypeOf<Described<typeof answers.impression>>();
+  expectTypeOf<Given<Client["impressions"][":id"]["activate"]["$post"]>>().toEqualTypeOf<Described<ReturnType<typeof activated>>>();
 });

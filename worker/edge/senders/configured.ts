@@ -2,10 +2,21 @@ import * as v from "valibot";
 import { valueAt } from "../../domain/conversion/json-path.ts";
 import { keyValuesOf, remembered } from "../../domain/ids/secret.ts";
 import { located, Problem, unauthorised } from "../../protocol/problem.ts";
-import { hookQuery, jsonPath } from "../../protocol/schema.ts";
 import { got } from "../../protocol/sentence.ts";
 import { parsed } from "../../protocol/validation.ts";
-import { type Attribute, amount, currency, fieldsOf, id, type Reading, revisedAt, type Sale, type Sender } from "./sender.ts";
+import {
+  type Attribute,
+  amount,
+  currency,
+  fieldsOf,
+  hookQuery,
+  id,
+  jsonPath,
+  type Reading,
+  revisedAt,
+  type Sale,
+  type Sender,
+} from "./sender.ts";
 import { senderTime, UNITS, zone } from "./sender-time.ts";
 import { bytesOf, isSigned } from "./signature.ts";
 

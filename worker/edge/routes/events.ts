@@ -1,28 +1,101 @@
-import { type LogLine, logLine } from "../domain/archive/log-line.ts";
-import { waitingFor } from "../domain/conversion/event.ts";
-import { receipted } from "../domain/ids/receipt.ts";
-import { type MergedMark, shardName } from "../domain/ids/shard.ts";
-import { CLOCK_TOLERANCE_MS } from "../domain/ids/token.ts";
-import { firstIdAt, shownAtOf } from "../domain/ids/uuid.ts";
-import type { Environment } from "../environment.ts";
-import { located, Problem } from "../protocol/problem.ts";
-import { type PastItem, pastLine } from "../protocol/schema.ts";
-import { parsed } from "../protocol/validation.ts";
-import { learner } from "../rpc/learner-client.ts";
-import type { LogStart, PastConversion, PastImpression, PastLine } from "../rpc/message.ts";
-import { type RegistrationRequest, registrationOf } from "./registration.ts";
+import { Hono } from "hono";
+import * as v from "valibot";
+import { type LogLine, logLine } from "../../domain/archive/log-line.ts";
+import { waitingFor } from "../../domain/conversion/event.ts";
+import { receipted } from "../../domain/ids/receipt.ts";
+import { type MergedMark, shardName } from "../../domain/ids/shard.ts";
+import { CLOCK_TOLERANCE_MS } from "../../domain/ids/token.ts";
+import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
+import type { Environment } from "../../environment.ts";
+import { imported } from "../../protocol/answers.ts";
+import { actionId, finite, formed, goal, list, text, wholeNumber } from "../../protocol/forms.ts";
+import { HOUR_MS, type Operations, ofModel, withBody } from "../../protocol/operation.ts";
+import { located, Problem } from "../../protocol/problem.ts";
+import { anyAction, features, keys, place, probability } from "../../protocol/schema.ts";
+import { timestamp } from "../../protocol/timestamp.ts";
+import { bodyBy, parsed, valid } from "../../protocol/validation.ts";
+import { learner } from "../../rpc/learner-client.ts";
+import type { LogStart, PastConversion, PastImpression, PastLine } from "../../rpc/message.ts";
+import { secretKey } from "../api-keys.ts";
+import { bodyLimit, MAX_LARGE_BYTES } from "../body-limit.ts";
+import { modelPath } from "../model-path.ts";
+import { type RegistrationRequest, registrationOf, registrationTo } from "../registration.ts";
 
 const MOST_LINES = 20_000;
 /** Reading JSON takes up to 30 times its length, so a line may be as long as any other body. */
 const MOST_LINE_CHARACTERS = 1024 * 1024;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
+const keyHash = formed(/^[\w-]{22}$/, "a hash as an export has it");
+/** Fields that only an export has. */
+const exportedOnly = {
+  state: v.optional(v.picklist(["live", "deferred", "void"]), "live"),
+  arm: v.optional(v.picklist(["policy", "holdout", "default"]), "policy"),
+  decision: v.nullish(v.object({ probability: v.optional(probability), place: v.optional(place) })),
+  byPage: v.optional(v.boolean(), false),
+  sampling: v.optional(wholeNumber(0, 16), 0),
+  hashes: v.optional(list(keyHash, 8), []),
+};
+
+/** A line of a past log. Other fields of an export are ignored. */
+export const pastLine = v.variant("type", [
+  v.object({
+    type: v.literal("impression"),
+    id: text(256),
+    action: anyAction,
+    shownAt: timestamp,
+    context: v.nullish(features),
+    features: v.optional(list(finite, 4096)),
+    probability: v.nullish(probability),
+    place: v.optional(place),
+    keys: v.optional(keys, []),
+    ...exportedOnly,
+  }),
+  v.object({
+    type: v.literal("conversion"),
+    impression: text(256),
+    goal: v.optional(goal, "conversion"),
+    event: v.optional(text(256)),
+    reward: v.nullable(finite),
+    restates: v.optional(v.boolean()),
+    at: timestamp,
+    status: v.optional(v.picklist(["applied", "conflict", "late", "orphan", "void", "refused"]), "applied"),
+    hash: v.optional(keyHash),
+    action: v.nullish(actionId, null),
+  }),
+  v.object({ type: v.picklist(["model", "mark", "erased"]) }),
+]);
+type PastItem = v.InferOutput<typeof pastLine>;
+
+const logQuery = v.object({
+  after: v.optional(
+    v.pipe(
+      formed(/^\d{1,15}$/, "a whole number"),
+      v.transform((digits) => Number(digits)),
+    ),
+    "0",
+  ),
+});
+
+export const events = new Hono()
+  .use("/v1/models/:model/events", bodyLimit(MAX_LARGE_BYTES))
+  .get("/v1/models/:model/events", secretKey, modelPath, valid("query", logQuery), async (c) => {
+    const { model } = c.req.valid("param");
+    const lines = await exported(c.env, model, c.req.valid("query").after);
+    return c.body(lines, 200, { "content-type": "application/x-ndjson" });
+  })
+  .post("/v1/models/:model/events", secretKey, modelPath, async (c) => {
+    const { model } = c.req.valid("param");
+    const lines = await pastLines(await bodyBy(() => c.req.text()), registrationTo(c.env, model, false));
+    return c.json(await learner(c.env, model, (stub) => stub.importLog(lines)), 200);
+  });
+
 /**
  * The event log of a model as JSON lines, each with a receipt. The first line describes the model. The others are the rows after
  * `after`, in order, up to the version in the first line.
  * @throws {Problem} 404 if there is no such model, 422 if a model of several shards has no such beginning.
  */
-export async function exported(env: Environment, model: string, after: number): Promise<ReadableStream<Uint8Array>> {
+async function exported(env: Environment, model: string, after: number): Promise<ReadableStream<Uint8Array>> {
   const encoder = new TextEncoder();
   let last = "";
   const written = (values: readonly object[]) => {
@@ -146,3 +219,35 @@ function parseJson(text: string): unknown {
     throw new Problem(400, "is not JSON");
   }
 }
+
+export const operations = (): Operations => ({
+  "GET /v1/models/:model/events": {
+    id: "exportEvents",
+    summary: "Export the event log",
+    description:
+      "A model of several shards is one log: before each mark `merged` come the lines of the other shards that it includes, each with its `shard`. Its exports start with 0 or after such a mark.",
+    query: logQuery,
+    answers: {
+      200: { description: "JSON lines, each with a receipt: first the model, then its events in order.", media: "application/x-ndjson" },
+    },
+    problems: [400, ...ofModel],
+  },
+  "POST /v1/models/:model/events": {
+    id: "importEvents",
+    summary: "Import a past log",
+    description:
+      "At most 20,000 lines: impressions in order of time, each before its conversions. If a line is refused, none is taken. An export is a valid log.",
+    body: { PastLine: pastLine },
+    lines: true,
+    examples: ({ now }) => ({
+      log: [
+        { type: "impression", id: "order-page-1", action: "hat", context: { country: "ES" }, shownAt: now - 2 * HOUR_MS },
+        { type: "conversion", impression: "order-page-1", reward: 1, at: now - HOUR_MS },
+      ]
+        .map((line) => JSON.stringify(line))
+        .join("\n"),
+    }),
+    answers: { 200: { description: "Numbers of taken lines.", schema: { Imported: imported } } },
+    problems: [...withBody, ...ofModel],
+  },
+});

@@ -1,8 +1,9 @@
 import { Hono } from "hono";
 import { html } from "hono/html";
 import { NONCE, secureHeaders } from "hono/secure-headers";
-import { assets, type Environment, isDemo } from "../environment.ts";
-import { plainKey } from "./api-keys.ts";
+import { assets, type Environment, isDemo } from "../../environment.ts";
+import type { Operations } from "../../protocol/operation.ts";
+import { plainKey } from "../api-keys.ts";
 
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="12" fill="none" stroke="#0b7a5c" stroke-width="4"/><circle cx="16" cy="16" r="5" fill="#0b7a5c"/></svg>`;
 
@@ -82,3 +83,13 @@ function demonstration(nonce: string, publishableKey: string) {
 function dashboard(nonce: string) {
   return document(nonce, html`${header(views)}\n<main>${noscript}</main>`);
 }
+
+export const operations = (): Operations => ({
+  "GET /": {
+    id: "page",
+    summary: "The dashboard",
+    key: "none",
+    answers: { 200: { description: "The page. It asks for the secret key.", media: "text/html" } },
+    problems: [404],
+  },
+});

@@ -1,16 +1,20 @@
-import type { Context } from "hono";
-import { valueAt } from "../domain/conversion/json-path.ts";
-import type { Order } from "../domain/conversion/order.ts";
-import { TokenSigner } from "../domain/ids/token.ts";
-import { type Environment, graceMs, secret } from "../environment.ts";
-import { OrderStore } from "../kv/order-store.ts";
-import { exactJson } from "../protocol/exact-json.ts";
-import { Problem } from "../protocol/problem.ts";
-import type { HookQuery } from "../protocol/schema.ts";
-import { bodyBy } from "../protocol/validation.ts";
+import { type Context, Hono } from "hono";
+import * as v from "valibot";
+import { valueAt } from "../../domain/conversion/json-path.ts";
+import type { Order } from "../../domain/conversion/order.ts";
+import type { TokenSigner } from "../../domain/ids/token.ts";
+import { type Environment, graceMs } from "../../environment.ts";
+import { OrderStore } from "../../kv/order-store.ts";
+import { conversions as answer } from "../../protocol/answers.ts";
+import { exactJson } from "../../protocol/exact-json.ts";
+import { type Operations, withBody } from "../../protocol/operation.ts";
+import { Problem } from "../../protocol/problem.ts";
+import { bodyBy, valid } from "../../protocol/validation.ts";
+import { forgeryLimit } from "../rate-limit.ts";
+import { type Attribute, type HookQuery, hookQuery, type Reading, type RefundMessage, refundSales, type Sale } from "../senders/sender.ts";
+import { senderOf } from "../senders/table.ts";
+import { tokenSigner } from "../token-signer.ts";
 import { type ConversionResult, takeNamed } from "./conversions.ts";
-import { type Attribute, type Reading, type RefundMessage, refundSales, type Sale } from "./senders/sender.ts";
-import { senderOf } from "./senders/table.ts";
 
 /** Most sales of one payload, as of a webhook. */
 const MOST_SALES = 500;
@@ -23,8 +27,18 @@ const DEFAULT_GOAL = "purchase";
 /** Texts that programs write for a missing value. */
 const MISSING = /^(undefined|null|none|nan|\[object \w+\])?$/i;
 
+/** The payload of a sender, in the sender's own form. */
+const hookBody = () => v.looseObject({});
+
+const ignored = () => v.strictObject({ ignored: v.pipe(v.string(), v.description("Type of the message, as its sender names it.")) });
+
+export const hooks = new Hono<{ Bindings: Environment }>().post("/v1/hooks/:sender", forgeryLimit, valid("query", hookQuery), async (c) => {
+  const taken = await takeHook(c, c.req.param("sender"), c.req.valid("query"));
+  return "ignored" in taken ? c.json(taken, 200) : c.json(taken, 202);
+});
+
 /** The answer to a message of a sender: a result for each sale, or the type of a message that reports none. */
-export type Hooked = { readonly conversions: ConversionResult[] } | { readonly ignored: string };
+type Hooked = { readonly conversions: ConversionResult[] } | { readonly ignored: string };
 
 /**
  * Verifies a message of a sender and takes its sales as conversions.
@@ -32,13 +46,13 @@ export type Hooked = { readonly conversions: ConversionResult[] } | { readonly i
  * @throws {Problem} 404 without such a sender, 401 if the signature is wrong, 400 and 422 if the payload is, and 422 if all sales are
  * refused.
  */
-export async function takeHook(c: Context<{ Bindings: Environment }>, name: string, query: HookQuery): Promise<Hooked> {
+async function takeHook(c: Context<{ Bindings: Environment }>, name: string, query: HookQuery): Promise<Hooked> {
   const { env, req } = c;
   const sender = senderOf(env, name);
   const { headers } = req.raw;
   await sender.verify({ headers, body: () => bodyBy(() => req.arrayBuffer()), now: Date.now() });
   const { goal = DEFAULT_GOAL, ...options } = { ...query, ...sender.options };
-  const signer = TokenSigner.create(secret(env, "AFTERCLICK_TOKEN_KEY"));
+  const signer = tokenSigner(env);
   const reading = sender.read(payloadOf(await req.text()), headers, attributionBy(options, signer));
   const sales = [...reading.sales, ...(await refundsOf(env, name, reading, signer))];
   if (sales.length > MOST_SALES) throw new Problem(422, `expected at most ${MOST_SALES} lines with an impression, got ${sales.length}`);
@@ -123,3 +137,29 @@ function textOf(value: unknown, most = 256): string | undefined {
   const text = typeof value === "string" || typeof value === "number" ? String(value).trim() : "";
   return text.length <= most && !MISSING.test(text) ? text : undefined;
 }
+
+export const operations = (): Operations => ({
+  "POST /v1/hooks/:sender": {
+    id: "takeHook",
+    summary: "Report orders, as Stripe, Shopify or another sender does",
+    description:
+      "The payload is the sender's own, with its own signature. An impression id in it, or a key if the query has model and key, attributes each line. Messages of other types are ignored.",
+    key: "sender",
+    query: hookQuery,
+    body: { HookBody: hookBody() },
+    examples: ({ now, impressionId }) => {
+      const metadata = { afterclick_1: `${impressionId} 100` };
+      const object = { id: "pi_3PgafmB7WZ01zgkW6dKueIc5", object: "payment_intent", amount_received: 100, currency: "eur", metadata };
+      const message = { id: "evt_3PgafmB7WZ01zgkW6YfdG1nj", object: "event", created: Math.floor(now / 1000) };
+      return {
+        stripeOrder: { ...message, type: "payment_intent.succeeded", data: { object } },
+        stripeOther: { ...message, type: "customer.created", data: { object: { id: "cus_1" } } },
+      };
+    },
+    answers: {
+      200: { description: "A message without a sale of an impression.", schema: { Ignored: ignored() } },
+      202: { description: "Stored durably. One result for each sale.", schema: { Conversions: answer } },
+    },
+    problems: [...withBody, 401, 404, 422, 429, 503],
+  },
+});

@@ -1,16 +1,27 @@
-import type * as v from "valibot";
-import { PAGE_GOAL_MS, PAGE_REWARD } from "../domain/catalogue/page-rules.ts";
-import { pageEvent } from "../domain/conversion/event.ts";
-import { shardName } from "../domain/ids/shard.ts";
-import { type TokenContent, TokenSigner } from "../domain/ids/token.ts";
-import { shownAtOf } from "../domain/ids/uuid.ts";
-import { isKept } from "../domain/impression/sampling.ts";
-import { type Environment, secret } from "../environment.ts";
-import type * as Answers from "../protocol/answers.ts";
-import { Problem } from "../protocol/problem.ts";
-import type { BeaconBody } from "../protocol/schema.ts";
-import { learner } from "../rpc/learner-client.ts";
-import type { KnownModels } from "./known-model.ts";
+import { Hono } from "hono";
+import * as v from "valibot";
+import { PAGE_GOAL_MS, PAGE_REWARD } from "../../domain/catalogue/page-rules.ts";
+import { pageEvent } from "../../domain/conversion/event.ts";
+import { shardName } from "../../domain/ids/shard.ts";
+import type { TokenContent } from "../../domain/ids/token.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { isKept } from "../../domain/impression/sampling.ts";
+import type { Environment } from "../../environment.ts";
+import { ACTIVATIONS, FATES } from "../../protocol/answers.ts";
+import { goal, list, modelName, strictObject, text } from "../../protocol/forms.ts";
+import { type Operations, withBody } from "../../protocol/operation.ts";
+import { Problem } from "../../protocol/problem.ts";
+import { valid } from "../../protocol/validation.ts";
+import { learner } from "../../rpc/learner-client.ts";
+import { keyInBody } from "../api-keys.ts";
+import { bodyLimit } from "../body-limit.ts";
+import type { KnownModels } from "../known-model.ts";
+import { crossOrigin } from "../origin.ts";
+import { rateLimit } from "../rate-limit.ts";
+import { tokenSigner } from "../token-signer.ts";
+
+/** Most bytes of a page's report: what `sendBeacon` sends at most. */
+const MAX_BYTES = 64 * 1024;
 
 /** Most impressions and goals in one report. */
 const MOST_ITEMS = 100;
@@ -18,7 +29,43 @@ const MOST_ITEMS = 100;
 /** After this long, every location knows a model, in ms. */
 const KNOWN_AFTER_MS = 120_000;
 
-type Answer = v.InferOutput<typeof Answers.beacon>;
+const reachedGoal = strictObject({ impressionId: text(2048), goal });
+/** A page's report. The key is in the body, because `sendBeacon` sends no headers. */
+const beaconBody = strictObject({
+  key: text(512),
+  model: v.optional(modelName),
+  seen: v.optional(list(text(2048), MOST_ITEMS), []),
+  reached: v.optional(list(reachedGoal, MOST_ITEMS), []),
+});
+
+export const answer = () =>
+  v.strictObject({
+    seen: v.pipe(
+      v.array(v.strictObject({ impressionId: v.string(), status: v.picklist([...ACTIVATIONS, "unknown", "refused"]) })),
+      v.description(
+        "duplicate: the impression counts already. accepted: it counts as soon as it is registered. unknown: it was not given by this worker, " +
+          "or waited too long.",
+      ),
+    ),
+    reached: v.array(
+      v.strictObject({
+        impressionId: v.string(),
+        goal: v.string(),
+        status: v.picklist(FATES),
+        detail: v.optional(v.string()),
+      }),
+    ),
+  });
+
+export const beacon = (known: KnownModels) =>
+  new Hono()
+    .use("/v1/beacon", crossOrigin)
+    .post("/v1/beacon", bodyLimit(MAX_BYTES), valid("json", beaconBody), keyInBody, rateLimit, async (c) => {
+      return c.json(await takeBeacon(c.env, c.req.valid("json"), known), 202);
+    });
+
+type BeaconBody = v.InferOutput<typeof beaconBody>;
+type Answer = v.InferOutput<ReturnType<typeof answer>>;
 type Seen = Answer["seen"][number];
 type Reached = Answer["reached"][number];
 type Verdict = Pick<Reached, "status" | "detail">;
@@ -39,9 +86,9 @@ const UNKNOWN: Verdict = { status: "unknown" };
  * @throws {Problem} 413 if there are too many items, 429 if the learner has taken too many, 503 if it cannot be reached. The same report
  * may be sent again.
  */
-export async function takeBeacon(env: Environment, { model, seen, reached }: BeaconBody, known: KnownModels): Promise<Answer> {
+async function takeBeacon(env: Environment, { model, seen, reached }: BeaconBody, known: KnownModels): Promise<Answer> {
   if (seen.length + reached.length > MOST_ITEMS) throw new Problem(413, `seen, reached: expected at most ${MOST_ITEMS} items together`);
-  const signer = TokenSigner.create(secret(env, "AFTERCLICK_TOKEN_KEY"));
+  const signer = tokenSigner(env);
   const now = Date.now();
   const tokenOf = async (impressionId: string): Promise<TokenContent | Verdict> => {
     const token = signer.verify(impressionId, now);
@@ -100,3 +147,20 @@ function byLearner(deliveries: readonly Delivery[]): Map<string, Delivery[]> {
 function verdictOf({ status, detail }: Verdict): Verdict {
   return { status, ...(detail !== undefined && { detail }) };
 }
+
+export const operations = (): Operations => ({
+  "POST /v1/beacon": {
+    id: "reportFromPage",
+    summary: "Report from a page: impressions that were shown, and public goals",
+    key: "none",
+    description:
+      "The publishable key is in the body, because sendBeacon sends no headers; any content type will do. A goal counts once for each impression, with reward 1 at the worker's time, within an hour of the impression. Only goals with public are taken, and none with a value.",
+    body: { BeaconBody: beaconBody },
+    examples: ({ impressionId, publishableKey: key }) => ({
+      seen: { key, seen: [impressionId] },
+      clicked: { key, model: "shop", reached: [{ impressionId, goal: "click" }] },
+    }),
+    answers: { 202: { description: "One result for each item, in the same order.", schema: { Beacon: answer() } } },
+    problems: [...withBody, 401, 403, 422, 429, 503],
+  },
+});

@@ -1,0 +1,80 @@
+import { Hono } from "hono";
+import * as v from "valibot";
+import { estimate } from "../../protocol/answers.ts";
+import { arm, impressionId, modelVersion, number, probability, time } from "../../protocol/figures.ts";
+import { type Operations, ofModel, withBody } from "../../protocol/operation.ts";
+import { recommendationsBody } from "../../protocol/schema.ts";
+import { valid } from "../../protocol/validation.ts";
+import { anyKey, isByPage } from "../api-keys.ts";
+import type { Edge } from "../edge.ts";
+import { hashedKeys } from "../hashed-keys.ts";
+import { modelPath } from "../model-path.ts";
+import { crossOrigin } from "../origin.ts";
+import type { PageGuard } from "../page-guard.ts";
+import { tokenSigner } from "../token-signer.ts";
+
+export const answer = () =>
+  v.strictObject({
+    model: v.string(),
+    modelVersion,
+    policy: v.string(),
+    arm,
+    windowEndsAt: time,
+    actions: v.pipe(
+      v.array(
+        v.strictObject({
+          impressionId,
+          id: v.string(),
+          probability,
+          ...estimate,
+          features: v.optional(v.pipe(v.array(number), v.description("The chosen point of a policy with its own domain."))),
+        }),
+      ),
+      v.description("Best first. Each action is an impression of its own."),
+    ),
+  });
+
+export const recommendations = (edge: Edge, guard: PageGuard) =>
+  new Hono()
+    .use("/v1/models/:model/recommendations", crossOrigin)
+    .post("/v1/models/:model/recommendations", anyKey, modelPath, guard, valid("json", recommendationsBody), async (c) => {
+      const { model } = c.req.valid("param");
+      const request = c.req.valid("json");
+      const signer = tokenSigner(c.env);
+      const byPage = isByPage(c);
+      const keys = hashedKeys(c.env, model, request.keys, byPage);
+      const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage }, keys);
+      const { modelVersion, policy, arm, windowEndsAt, generation, sampling, shard } = recommended;
+      const actions = recommended.actions.map(({ id, action, score, mean, width, probability, features }) => ({
+        impressionId: signer.sign({ id, model, action, probability, generation, modelVersion, sampling, windowEndsAt, shard }),
+        ...{ id: action, score, mean, width },
+        ...(probability !== undefined && { probability }),
+        ...(features && { features }),
+      }));
+      return c.json({ model, modelVersion, policy, arm, windowEndsAt, actions }, 201);
+    });
+
+export const operations = (): Operations => ({
+  "POST /v1/models/:model/recommendations": {
+    id: "recommend",
+    summary: "Choose what to show",
+    description:
+      "Each action of the response is an impression of its own. A publishable key works only from allowed origins, is rate-limited, and names actions of the catalogue by id unless the model's pageActions is set.",
+    key: "publishable",
+    body: { RecommendationsBody: recommendationsBody },
+    examples: () => ({
+      catalogue: { context: { country: "PT" }, limit: 2, keys: ["visitor-7"] },
+      given: { context: { country: "PT" }, actions: [{ id: "boots" }, { id: "hat" }], exclude: ["hat"] },
+      restricted: {
+        context: { country: "PT" },
+        limit: 3,
+        filter: { brand: ["Acme", "Umbra"], price: { max: 200 } },
+        pin: [{ action: "hat", place: 1 }],
+        maxPer: { attribute: "brand", count: 2 },
+      },
+      deferred: { context: { country: "PT" }, defer: true },
+    }),
+    answers: { 201: { description: "Best first.", schema: { Recommendations: answer() } } },
+    problems: [...withBody, ...ofModel, 429],
+  },
+});
