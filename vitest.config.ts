@@ -12,6 +12,7 @@ const LONGEST = [
   "packaging/next",
   "packaging/packaging",
   "packaging/add-an-option",
+  "packaging/add-a-route",
   "simulation/launch",
   "packaging/bin",
 ].map((name) => `/test/${name}.test.ts`);

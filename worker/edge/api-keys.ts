@@ -41,17 +41,17 @@ const keyringOf = remembered(async (texts: string): Promise<Keyring> => {
  *
  * @throws {Problem} 401 if the header has no key of this worker, 403 if its key may not do this.
  */
-export function apiKeys(...names: readonly KeyName[]): MiddlewareHandler<Keyed> {
+function apiKeys(...names: readonly KeyName[]): MiddlewareHandler<Keyed> {
   return createMiddleware<Keyed>(async (c, next) => {
     await identify(c, tokenOf(c.req.header("authorization")), names);
     await next();
   });
 }
 
-/** The route takes the secret key. */
+/** For a route that takes the secret key. */
 export const secretKey = apiKeys("AFTERCLICK_SECRET_KEY");
 
-/** The route takes a publishable key too. */
+/** For a route that takes a publishable key too. */
 export const anyKey = apiKeys("AFTERCLICK_PUBLISHABLE_KEY", "AFTERCLICK_SECRET_KEY");
 
 /**

@@ -44,7 +44,7 @@ export function createApp() {
   const edge = new Edge();
   const known = new KnownModels();
   const guard = pageGuard(known);
-  // `never`: the schema of a chain is the union of its parts, and an empty part would hide the others from inference.
+  // `never`: every route adds its schema to a union, in which an empty one would hide all others.
   const base = new Hono<{ Bindings: Environment }, never>();
   base.onError(problemResponse);
   base.notFound((c) => {

@@ -32,6 +32,7 @@ export interface RegistrationRequest {
   hashed(keys: readonly string[]): RequestKeys;
 }
 
+/** The request to a model, with the keys of this worker. */
 export function registrationTo(env: Environment, model: string, byPage: boolean): RegistrationRequest {
   return { model, byPage, signer: tokenSigner(env), hashed: (keys) => hashedKeys(env, model, keys, byPage) };
 }

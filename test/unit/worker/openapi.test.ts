@@ -120,6 +120,13 @@ it("refers only to what it has, and has only what is referred to", () => {
   for (const name of Object.keys(schemas)) expect(() => accepts(name, null)).not.toThrow();
 });
 
+it("gives each name to one schema", () => {
+  for (const { body = {}, answers } of Object.values(operations)) {
+    const named = [body, ...Object.values(answers).map(({ schema = {} }) => schema)];
+    for (const [name, schema] of named.flatMap(Object.entries)) expect(schemas[name], name).toBe(schema);
+  }
+});
+
 it("names each operation once, and gives each an answer and its refusals", () => {
   const paths = Object.values<Record<string, { operationId: string; responses: object }>>(described.paths);
   const all = paths.flatMap((path) => Object.values(path));

@@ -4,19 +4,8 @@ import { keyValuesOf, remembered } from "../../domain/ids/secret.ts";
 import { located, Problem, unauthorised } from "../../protocol/problem.ts";
 import { got } from "../../protocol/sentence.ts";
 import { parsed } from "../../protocol/validation.ts";
-import {
-  type Attribute,
-  amount,
-  currency,
-  fieldsOf,
-  hookQuery,
-  id,
-  jsonPath,
-  type Reading,
-  revisedAt,
-  type Sale,
-  type Sender,
-} from "./sender.ts";
+import { hookQuery, jsonPath } from "./hook-query.ts";
+import { type Attribute, amount, currency, fieldsOf, id, type Reading, revisedAt, type Sale, type Sender } from "./sender.ts";
 import { senderTime, UNITS, zone } from "./sender-time.ts";
 import { bytesOf, isSigned } from "./signature.ts";
 
