@@ -11,12 +11,6 @@ export interface Equivalent {
 
 export const equivalents: readonly Equivalent[] = [
   {
-    file: "src/encoding/term-sum.ts",
-    original: "square > 1",
-    replacement: "square >= 1",
-    why: "At 1 the scale is 1 / sqrt(1), which is 1 exactly, as it is without.",
-  },
-  {
     file: "src/model/gaussian-process/domain-moments.ts",
     original: "place < 0",
     replacement: "place <= 0",

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Coverage } from "../../../trials/mutations/coverage.ts";
+import { equivalentOf, equivalents } from "../../../trials/mutations/equivalent.ts";
 import { drawn, type Planted, plantedIn } from "../../../trials/mutations/mutant.ts";
 import { placesReached } from "../../../trials/mutations/places.ts";
 import { isEnough, shareOf, table } from "../../../trials/mutations/score.ts";
@@ -27,6 +28,14 @@ describe("mutants", () => {
     planted = await plantedIn(root);
   });
   afterAll(() => rm(root, { recursive: true }));
+
+  it("are known to change no result by a text that stands once in its file", async () => {
+    const copy = await mkdtemp(join(tmpdir(), "afterclick-equivalents-"));
+    onTestFinished(() => rm(copy, { recursive: true }));
+    for (const { file } of equivalents) await cp(file, join(copy, file));
+    const { mutants } = await plantedIn(copy);
+    for (const each of equivalents) expect(mutants.filter((mutant) => equivalentOf(mutant) === each).length, each.why).toBe(1);
+  });
 
   const written = (file: string): string[] =>
     planted.mutants
