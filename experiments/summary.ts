@@ -3,7 +3,7 @@ import { command } from "../cli/command.ts";
 import { withTables } from "../scripts/markdown.ts";
 import { zeroTable } from "./beyond/zero.ts";
 import { policiesTable, ratesTable, toldTable } from "./logs/tables.ts";
-import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";
+import { shopComparisons, shopIntervals, shopOracle, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";
 import { signalsComparisons, signalsTable } from "./signals/tables.ts";
 import { comparisons, drawingOf, withNumbers } from "./summary/choosing.ts";
 import { claimsTable } from "./summary/claims.ts";
@@ -26,6 +26,7 @@ async function main(): Promise<void> {
     rhythm: rhythmTable(results),
     "shop-regret": shopTable(results),
     "shop-ratios": shopRatios(results),
+    "shop-oracle": shopOracle(results),
     "shop-verdicts": shopVerdicts(results),
     "shop-traffic": shopTraffic(results),
     "shop-intervals": shopIntervals(results),

@@ -4,7 +4,7 @@ import { table } from "../../scripts/markdown.ts";
 import { intervalOf, type Result, ratioName, ratioText, resolutionOf, verdictOf } from "../runs/results.ts";
 import type { Comparison } from "../summary/choosing.ts";
 import { PROVENANCE, provenance } from "../summary/provenance.ts";
-import { AS_ZERO, algorithms, DEFAULT, SHOPS_OWN, WAITING } from "./algorithms.ts";
+import { AS_ZERO, algorithms, DEFAULT, KNOWN, SHOPS_OWN, WAITING } from "./algorithms.ts";
 
 const REGRET = "cumulative regret";
 const SLOW = "share of slow products, from the second week on";
@@ -129,6 +129,19 @@ export function shopRatios(results: readonly Result[]): string {
   });
   const head = kinds.flatMap(({ label }) => [`best that ${label}`, "over it", "tells", "below"]);
   return table(["world", ...head, ...PROVENANCE], rows);
+}
+
+/** The regret of the default over that of the oracle that knows the delays. */
+export function shopOracle(results: readonly Result[]): string {
+  const rows = worldsOf(results).flatMap((world) =>
+    rivalsIn(results, world, [KNOWN]).map(({ ratio }) => [
+      labelOf(world),
+      `${ratioText(ratio)} ${verdictOf(ratio)}`,
+      `${(100 * resolutionOf(ratio)).toFixed(0)} %`,
+      ...provenance([ratio]),
+    ]),
+  );
+  return table(["world", "default over delays known", "tells", ...PROVENANCE], rows);
 }
 
 /** Verdicts on the default beside the best rival of one kind, in the worlds with late conversions. */

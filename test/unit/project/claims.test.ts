@@ -13,7 +13,7 @@ import {
 } from "../../../experiments/logs/tables.ts";
 import { all } from "../../../experiments/papers.ts";
 import type { Result } from "../../../experiments/runs/results.ts";
-import { shopComparisons, shopIntervals, shopRatios, shopTable, shopTraffic, shopVerdicts } from "../../../experiments/shop/tables.ts";
+import { shopComparisons, shopIntervals, shopOracle, shopRatios, shopTable, shopTraffic, shopVerdicts } from "../../../experiments/shop/tables.ts";
 import { signalsComparisons, signalsTable } from "../../../experiments/signals/tables.ts";
 import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/summary/choosing.ts";
 import { claimsTable } from "../../../experiments/summary/claims.ts";
@@ -22,7 +22,7 @@ import { goalsTable, rhythmTable } from "../../../experiments/summary/goals.ts";
 
 const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
 
-const tables = { claimsTable, goalsTable, zeroTable, rhythmTable, shopTable, shopRatios, shopTraffic, shopIntervals, signalsTable };
+const tables = { claimsTable, goalsTable, zeroTable, rhythmTable, shopTable, shopRatios, shopOracle, shopTraffic, shopIntervals, signalsTable };
 const ofLogs = { ratesTable, policiesTable, toldTable };
 const guide = await readFile("docs/choosing.md", "utf8");
 
