@@ -223,7 +223,9 @@ const suite = () => {
       });
     </script>`;
     const link = (id: string) => `<a href="#x" data-afterclick="${id}" data-afterclick-goal="click">Boots</a>`;
-    const later = (code: string) => `<script>setTimeout(() => { ${code} }, 500);</script>`;
+    const later = (code: string) => {
+      return `<script>customElements.whenDefined("shop-card").then(() => setTimeout(() => { ${code} }, 500));</script>`;
+    };
     const pages: readonly [string, (id: string) => string][] = [
       ["an element that is defined before the beacon", (id) => `<shop-card></shop-card>${defined(link(id), "shop-card", "")}`],
       ["an element that is defined later", (id) => `<shop-card></shop-card>${defined(link(id))}`],
