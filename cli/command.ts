@@ -48,7 +48,7 @@ export function prepared<const Chosen extends Options>(described: Command<Chosen
       process.exitCode = (await run(values as unknown as Values<Chosen>, positionals[0])) === false ? 1 : 0;
     } catch (caught) {
       const error = caught as NodeJS.ErrnoException;
-      const wrongUsage = error instanceof UsageError || error.code?.startsWith("ERR_PARSE_ARGS");
+      const wrongUsage = error instanceof UsageError || String(error.code).startsWith("ERR_PARSE_ARGS");
       const plain = known.some((each) => error instanceof each) ? error.message : (error.stack ?? error.message);
       console.error(wrongUsage ? `${error.message}\n\n${usage}` : (explain?.(error) ?? plain));
       process.exit(1);

@@ -40,7 +40,7 @@ export const restartWorkloads: readonly Workload[] = [
 
 /** The number that a script prints in a new process. It loads the same build of the package as this process. */
 async function printed(script: string, ...args: readonly string[]): Promise<number> {
-  const path = fileURLToPath(new URL(script, import.meta.url));
+  const path = fileURLToPath(new URL(`../${script}`, import.meta.url));
   return Number((await execute(process.execPath, [...process.execArgv, path, ...args])).stdout);
 }
 
