@@ -3,7 +3,7 @@ import type { ConversionEvent } from "./event.ts";
 /** Result of entering a delivered conversion. */
 export type LedgerStatus = "applied" | "duplicate" | "late" | "conflict" | "orphan";
 
-/** Result of taking a conversion. `unsampled`: its impression was left out of learning. `unknown`: there is no such model. */
+/** Result of ingesting a conversion. `unsampled`: its impression was left out of learning. `unknown`: there is no such model. */
 export type IngestedStatus = LedgerStatus | "unsampled" | "unknown" | "refused";
 
 /**

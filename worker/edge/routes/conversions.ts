@@ -56,23 +56,23 @@ const signed = createMiddleware<{ Bindings: Environment; Variables: { event: str
 });
 
 export const conversions = new Hono().post("/v1/conversions", forgeryLimit, signed, valid("json", conversionsBody), async (c) => {
-  return c.json({ conversions: await takeConversions(c.env, c.get("event"), c.req.valid("json")) }, 202);
+  return c.json({ conversions: await ingestConversions(c.env, c.get("event"), c.req.valid("json")) }, 202);
 });
 
 /**
  * Takes the conversions of one verified webhook.
  *
  * @param name id of the webhook. It names a single event; a batch's events are named by it and their place.
- * @throws {Problem} as `takeNamed` does. For a single conversion also 401 if its impression id is forged, and 422 if its reward or time
+ * @throws {Problem} as `ingestNamed` does. For a single conversion also 401 if its impression id is forged, and 422 if its reward or time
  * is refused.
  */
-async function takeConversions(env: Environment, name: string, { data, timestamp, type }: ConversionsBody): Promise<ConversionResult[]> {
+async function ingestConversions(env: Environment, name: string, { data, timestamp, type }: ConversionsBody): Promise<ConversionResult[]> {
   const batch = Array.isArray(data);
   const items: readonly ConversionItem[] = Array.isArray(data) ? data : [data];
   const named = items.map((item, place) => {
     return { item, outcome: outcomeOf(item, item.timestamp ?? timestamp, batch ? `${name} ${place}` : name, type) };
   });
-  const results = await takeNamed(env, named, !batch);
+  const results = await ingestNamed(env, named, !batch);
   const [first] = results;
   if (!batch && first.status === "refused") throw new Problem(422, first.detail ?? "the conversion was refused");
   return results;
@@ -126,7 +126,7 @@ interface NamedConversion {
  * @param single whether a forged impression id is an error, instead of a status.
  * @throws {Problem} 401 for that error. 503 if neither store took an item. When the conversions are sent again, the taken ones are duplicates.
  */
-export async function takeNamed(env: Environment, named: readonly NamedConversion[], single = false): Promise<ConversionResult[]> {
+export async function ingestNamed(env: Environment, named: readonly NamedConversion[], single = false): Promise<ConversionResult[]> {
   const signer = tokenSigner(env);
   const now = Date.now();
   const results = new Array<Result>(named.length);

@@ -15,7 +15,7 @@ import { type HookQuery, hookQuery } from "../senders/hook-query.ts";
 import { type Attribute, type Reading, type RefundMessage, refundSales, type Sale } from "../senders/sender.ts";
 import { senderOf } from "../senders/table.ts";
 import { tokenSigner } from "../token-signer.ts";
-import { type ConversionResult, takeNamed } from "./conversions.ts";
+import { type ConversionResult, ingestNamed } from "./conversions.ts";
 
 /** Most sales of one payload, as of a webhook. */
 const MOST_SALES = 500;
@@ -61,7 +61,7 @@ async function takeHook(c: Context<{ Bindings: Environment }>, name: string, que
     console.info(JSON.stringify({ sender: name, ignored: reading.type }));
     return { ignored: reading.type };
   }
-  const conversions = await takeNamed(
+  const conversions = await ingestNamed(
     env,
     sales.map((sale) => namedConversion(goal, sale)),
   );

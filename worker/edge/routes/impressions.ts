@@ -98,6 +98,7 @@ export const operations = (): Operations => ({
   },
 });
 
+/** Apart from the registration: in the order for trying the routes out, they follow the conversions. */
 export const operationsOfOne = (): Operations => ({
   "GET /v1/impressions/:id": {
     id: "explainImpression",

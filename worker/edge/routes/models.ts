@@ -90,7 +90,7 @@ export const operations = (): Operations => {
   };
 };
 
-/** The last that one tries. */
+/** Apart from the others: in the order for trying the routes out, they come last. */
 export const deletions = (): Operations => ({
   "DELETE /v1/models/:model": {
     id: "deleteModel",

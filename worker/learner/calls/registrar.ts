@@ -98,11 +98,11 @@ export class Registrar {
     if (byPage) this.#checkFree(items, rows);
     if (checkOnly) return [];
     const sampling = admission.sampling(rows.length)[giverOf(byPage)];
-    const added = live.register(policies, sampled(rows, sampling));
+    const registered = live.register(policies, sampled(rows, sampling));
     await this.#parts.upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
     await this.#parts.upkeep.attempt(() => this.#parts.keyHome.deliver());
     const { generation, shard } = this.#parts.store;
-    return added.map(({ row: { id, action, decision, version, sampling = 0 }, status }) => {
+    return registered.map(({ row: { id, action, decision, version, sampling = 0 }, status }) => {
       const probability = decision?.probability;
       const windowEndsAt = shownAtOf(id) + config.window.ms;
       return { id, action, probability, generation, sampling, modelVersion: version, windowEndsAt, shard, status };

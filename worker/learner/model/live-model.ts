@@ -22,7 +22,7 @@ const SNAPSHOT_ROWS = 2000;
 /** Rows times bytes of a snapshot that a cold start replays in well under a second: each row changes most of the state. */
 const REPLAYED_BYTES = 1e9;
 
-export interface Addition {
+export interface RegisteredRow {
   readonly row: ImpressionRow | StoredImpression;
   readonly status: "registered" | "duplicate" | "unsampled";
 }
@@ -117,9 +117,13 @@ export class LiveModel {
    * @param policies the ones that decided or checked the impressions.
    * @throws {Problem} 503 if they no longer run.
    */
-  register(policies: Policies, rows: readonly ImpressionRow[], { deferred = false }: { readonly deferred?: boolean } = {}): Addition[] {
+  register(
+    policies: Policies,
+    rows: readonly ImpressionRow[],
+    { deferred = false }: { readonly deferred?: boolean } = {},
+  ): RegisteredRow[] {
     this.#checkRunning(policies);
-    return this.#change(() => this.#added(policies, rows, deferred ? "deferred" : "live"));
+    return this.#change(() => this.#registered(policies, rows, deferred ? "deferred" : "live"));
   }
 
   /** Registers a block of unknown impressions that are shown. @param keys, features of each impression. @see register */
@@ -133,7 +137,7 @@ export class LiveModel {
       const marks = block.map((i) => {
         return appendNext(policies, { features: features(i), place: block.listPlace(i), now: block.shownAt(i) });
       });
-      this.#store.impressions.addBlock(block, marks, keys, this.#config);
+      this.#store.impressions.insertBlock(block, marks, keys, this.#config);
       // Usually nothing waits, and then no row has to be read.
       for (let i = 0; i < block.count && this.#store.conversions.anyWaits; i++) {
         this.#observe(joinOrphans(this.#store, { ...block.row(i), keys: keys(i) }, this.#config));
@@ -149,13 +153,13 @@ export class LiveModel {
   }
 
   /** Takes rows of a past log in their order, into open and closed buckets alike. */
-  takePast(policies: Policies, rows: readonly PastRow[]): (Addition["status"] | Entry["status"] | "void" | "refused")[] {
+  takePast(policies: Policies, rows: readonly PastRow[]): (RegisteredRow["status"] | Entry["status"] | "void" | "refused")[] {
     this.#checkRunning(policies);
     return this.#change(() =>
       batchesOf(rows).flatMap((batch) => {
         // Policies that did not take a row know no later one.
         this.#checkRunning(policies);
-        if (Array.isArray(batch)) return this.#added(policies, batch, batch[0].state, "in time").map(({ status }) => status);
+        if (Array.isArray(batch)) return this.#registered(policies, batch, batch[0].state, "in time").map(({ status }) => status);
         const row = batch as PastConversionRow;
         const event = storedForm(row.event, this.#config.goals);
         const { key } = row.event;
@@ -166,29 +170,29 @@ export class LiveModel {
     );
   }
 
-  /** Adds impressions of one state, and then their orphans. @param logged set if they come from a past log, which kept them all. */
-  #added(policies: Policies, rows: readonly ImpressionRow[], state: ImpressionState, logged?: Logged): Addition[] {
+  /** Registers impressions of one state, and enters their orphans. @param logged set if a past log has them, which kept them all. */
+  #registered(policies: Policies, rows: readonly ImpressionRow[], state: ImpressionState, logged?: Logged): RegisteredRow[] {
     const { impressions } = this.#store;
     // By name where there is one, because a repetition may state another time and so has another id.
-    const adding = new Map<string, ImpressionRow>();
-    const additions = rows.map((row): Addition => {
-      const earlier = adding.get(row.name ?? row.id) ?? impressions.registered(row.id, row.name);
+    const freshByName = new Map<string, ImpressionRow>();
+    const registered = rows.map((row): RegisteredRow => {
+      const earlier = freshByName.get(row.name ?? row.id) ?? impressions.registered(row.id, row.name);
       if (earlier) return { row: earlier, status: "duplicate" };
       if (!logged && !isKept(row.id, row.sampling ?? 0)) {
         this.leaveOut(1, row.byPage);
         return { row, status: "unsampled" };
       }
-      adding.set(row.name ?? row.id, row);
+      freshByName.set(row.name ?? row.id, row);
       return { row, status: "registered" };
     });
-    const fresh = Array.from(adding.values());
+    const fresh = Array.from(freshByName.values());
     if (state === "deferred") for (const row of fresh) this.#defer(policies, row);
     else impressions.insert(fresh, state === "live" ? fresh.map((row) => appendTo(policies, row)) : [], this.#config);
     if (state === "live") for (const row of fresh) this.#observe(joinOrphans(this.#store, row, this.#config, logged));
-    return additions;
+    return registered;
   }
 
-  /** Adds an impression that is not shown yet, or that was shown before it was registered. */
+  /** Registers an impression that is not shown yet, or that was shown before it was registered. */
   #defer(policies: Policies, row: ImpressionRow): void {
     const { impressions } = this.#store;
     impressions.defer(row);

@@ -36,9 +36,9 @@ type ReachedRow = Record<string, SqlStorageValue> & Place & ReachedCounts;
 /** Steps are as fine as the shortest window asks for, until so many of these windows have passed. */
 const FINE_WINDOWS = 3;
 const SETTLED: Place = { bucket: 0, step: 0, width: 0 };
-const ADD_ARM = `INSERT INTO arms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET impressions = impressions + excluded.impressions,
+const UPSERT_ARM = `INSERT INTO arms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET impressions = impressions + excluded.impressions,
   elapsed = elapsed + excluded.elapsed, lists = lists + excluded.lists, squares = squares + excluded.squares`;
-const ADD_REACHED = `INSERT INTO reached VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+const UPSERT_REACHED = `INSERT INTO reached VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
   conversions = conversions + excluded.conversions, converted = converted + excluded.converted,
   conversionSquares = conversionSquares + excluded.conversionSquares, products = products + excluded.products`;
 
@@ -81,17 +81,17 @@ export class ArmStore {
       }
     }
     // A goal that is reached changes no sizes.
-    for (const row of arms.values()) if (row.impressions !== 0 || row.squares !== 0) this.#addArm(row);
-    for (const row of reached.values()) this.#addReached(row);
+    for (const row of arms.values()) if (row.impressions !== 0 || row.squares !== 0) this.#upsertArm(row);
+    for (const row of reached.values()) this.#upsertReached(row);
     this.#join(windows);
   }
 
-  #addArm({ bucket, step, arm, share, width, impressions, elapsed, lists, squares }: ArmRow): void {
-    this.#database.query(ADD_ARM, bucket, step, arm, share, width, impressions, elapsed, lists, squares);
+  #upsertArm({ bucket, step, arm, share, width, impressions, elapsed, lists, squares }: ArmRow): void {
+    this.#database.query(UPSERT_ARM, bucket, step, arm, share, width, impressions, elapsed, lists, squares);
   }
 
-  #addReached({ bucket, step, arm, share, goal, width, conversions, converted, conversionSquares, products }: ReachedRow): void {
-    this.#database.query(ADD_REACHED, bucket, step, arm, share, goal, width, conversions, converted, conversionSquares, products);
+  #upsertReached({ bucket, step, arm, share, goal, width, conversions, converted, conversionSquares, products }: ReachedRow): void {
+    this.#database.query(UPSERT_REACHED, bucket, step, arm, share, goal, width, conversions, converted, conversionSquares, products);
   }
 
   /** Where impressions of a time are counted. A bucket that has no rows any more has joined the step 0. */
@@ -128,9 +128,9 @@ export class ArmStore {
     const reached = this.#database.query<ReachedRow>(`DELETE FROM reached WHERE ${condition} RETURNING *`, before, width);
     for (const row of arms) {
       const place = placeOf(row);
-      this.#addArm({ ...row, ...place, elapsed: place.width === 0 ? 0 : row.elapsed + (row.step - place.step) * row.impressions });
+      this.#upsertArm({ ...row, ...place, elapsed: place.width === 0 ? 0 : row.elapsed + (row.step - place.step) * row.impressions });
     }
-    for (const row of reached) this.#addReached({ ...row, ...placeOf(row) });
+    for (const row of reached) this.#upsertReached({ ...row, ...placeOf(row) });
   }
 
   /** The counts in the steps of a comparison at a time. Open buckets keep the steps of windows that the model had when they began. */

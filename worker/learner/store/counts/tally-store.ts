@@ -34,7 +34,7 @@ type Tally = {
 };
 
 const SUMS = ["impressions", "elapsed", "observed", "converted", "reward", "square"] as const;
-const ADD = `INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ${SUMS.map((name) => `${name} = ${name} + excluded.${name}`)}`;
+const UPSERT = `INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ${SUMS.map((name) => `${name} = ${name} + excluded.${name}`)}`;
 
 /**
  * Counts live impressions by the time they were shown and by assignment, so that nobody has to read them. A tally has the impressions of
@@ -85,7 +85,7 @@ export class TallyStore {
   }
 
   #upsert(tally: Tally): void {
-    this.#database.query(ADD, tally.bucket, tally.step, tally.arm, tally.width, ...SUMS.map((name) => tally[name]));
+    this.#database.query(UPSERT, tally.bucket, tally.step, tally.arm, tally.width, ...SUMS.map((name) => tally[name]));
   }
 
   /** Notes that an impression has brought something else than before. Null: nothing was observed. */

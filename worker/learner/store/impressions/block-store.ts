@@ -68,7 +68,7 @@ export class BlockStore {
   }
 
   /**
-   * Adds impressions in their order, in as few blocks as possible.
+   * Inserts impressions in their order, in as few blocks as possible.
    * @param marks of consecutive rounds; none for void impressions. @param seq number of the first row; the others follow.
    */
   insert(rows: readonly BlockRow[], marks: readonly Marks[], windowMs: number, seq: number): void {
@@ -76,17 +76,17 @@ export class BlockStore {
       const count = this.#fitting(rows, from, windowMs);
       const part = rows.slice(from, from + count);
       const times = part.map(({ id }) => shownAtOf(id));
-      this.#insert(encodeBlock(part), { count, ...timesOf(times) }, marks.slice(from, from + count), seq + from);
+      this.#insertRow(encodeBlock(part), { count, ...timesOf(times) }, marks.slice(from, from + count), seq + from);
       from += count;
     }
   }
 
-  /** Adds a whole block as it is. Returns false, and does nothing, if it reaches over the end of a bucket. */
-  addBlock(block: Block, marks: readonly Marks[], windowMs: number, seq: number): boolean {
+  /** Inserts a whole block as it is. Returns false, and does nothing, if it reaches over the end of a bucket. */
+  insertBlock(block: Block, marks: readonly Marks[], windowMs: number, seq: number): boolean {
     const times = timesOf(block.map((i) => block.shownAt(i)));
     if (bucketAt(times.first, windowMs) !== bucketAt(times.last, windowMs)) return false;
     // Impressions of this time are looked for soon.
-    this.#keep({ ...this.#insert(block.bytes, { count: block.count, ...times }, marks, seq), block });
+    this.#keep({ ...this.#insertRow(block.bytes, { count: block.count, ...times }, marks, seq), block });
     return true;
   }
 
@@ -106,7 +106,7 @@ export class BlockStore {
     return count;
   }
 
-  #insert(
+  #insertRow(
     bytes: Uint8Array<ArrayBuffer>,
     { count, first, last }: Times & { readonly count: number },
     marks: readonly Marks[],

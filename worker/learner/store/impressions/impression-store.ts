@@ -132,7 +132,7 @@ export class ImpressionStore {
     return this.blocks.countAfter(seq) + this.#deferred.after(seq).length;
   }
 
-  /** Adds impressions in their order. `marks`: their places in the policies; none makes them void. */
+  /** Inserts impressions in their order. `marks`: their places in the policies; none makes them void. */
   insert(rows: readonly ImpressionRow[], marks: readonly Marks[], windows: Windows): void {
     const blockRows = rows.map(blockRow);
     const seq = this.#database.next(rows.length);
@@ -144,15 +144,15 @@ export class ImpressionStore {
       );
     }
     for (const row of rows) {
-      this.#addKeys(row);
+      this.#insertKeys(row);
       if (marks.length > 0) this.#links.note(row);
     }
   }
 
-  /** Adds the impressions of a block, all of them live. `keys`: those of each impression. */
-  addBlock(block: Block, marks: readonly Marks[], keys: (place: number) => readonly KeyHashes[], windows: Windows): void {
+  /** Inserts the impressions of a block, all of them live. `keys`: those of each impression. */
+  insertBlock(block: Block, marks: readonly Marks[], keys: (place: number) => readonly KeyHashes[], windows: Windows): void {
     const seq = this.#database.next(block.count);
-    const isStored = this.blocks.addBlock(block, marks, windows.window.ms, seq);
+    const isStored = this.blocks.insertBlock(block, marks, windows.window.ms, seq);
     if (!isStored) this.blocks.insert(block.rows(), marks, windows.window.ms, seq);
     this.#countLive(
       block.map((i) => countedRow(block, seq, i)),
@@ -161,18 +161,18 @@ export class ImpressionStore {
     for (let i = 0; i < block.count; i++) {
       if (keys(i).length === 0) continue;
       const row = { ...block.row(i), keys: keys(i) };
-      this.#addKeys(row);
+      this.#insertKeys(row);
       this.#links.note(row);
     }
   }
 
-  /** Adds an impression that is not shown yet. */
+  /** Inserts an impression that is not shown yet. */
   defer(row: ImpressionRow): void {
     this.#deferred.insert(blockRow(row));
-    this.#addKeys(row);
+    this.#insertKeys(row);
   }
 
-  #addKeys(row: ImpressionRow): void {
+  #insertKeys(row: ImpressionRow): void {
     if (row.name !== null) this.#database.query("INSERT OR IGNORE INTO names VALUES (?, ?)", row.name, row.id);
     for (const [key] of row.keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, listOf(row));
   }
@@ -368,15 +368,15 @@ export class ImpressionStore {
     if (found) this.#links.noteErased(id, this.keysOf(found.row));
     if (found?.state === "live" && found.row.action !== "") this.#takeAway([this.#stored(found)], windows);
     if (found) this.blocks.erase(id);
-    else this.#addErased(id, windows);
+    else this.#insertErased(id, windows);
     this.#deferred.delete(id);
     this.#deferred.takeShown(id);
     const row = found?.row ?? deferred?.row;
     if (row) this.#deleteUnused(row);
   }
 
-  /** Adds an impression that was erased before it was shown or registered. */
-  #addErased(id: string, { window }: Windows): void {
+  /** Inserts an impression that was erased before it was shown or registered. */
+  #insertErased(id: string, { window }: Windows): void {
     const erased = { name: null, action: "", features: new Float64Array(0), arm: "policy" as const, version: 0 };
     const row = { ...erased, id, context: null, decision: null, byPage: false, sampling: 0 };
     this.blocks.insert([row], [], window.ms, this.#database.next());
