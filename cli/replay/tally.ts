@@ -32,7 +32,7 @@ export class Tally {
     return this.counts.joined + this.counts.duplicate + this.counts.late + this.counts.lost;
   }
 
-  /** Takes the worker's answer to one delivery. @param resent whether the worker may have taken an earlier attempt whose answer was lost. */
+  /** Classifies one delivery by the worker's answer. @param resent whether the worker may have taken an earlier attempt whose answer was lost. */
   classify(event: Event, status: string, resent: boolean): void {
     if (resent) this.#uncertain++;
     if (status === "accepted") {

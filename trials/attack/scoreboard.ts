@@ -23,7 +23,7 @@ export class Scoreboard {
     if (verdict !== null) this.breaches.push(`${group}: ${sent}: ${verdict}`.slice(0, LONGEST_LINE));
   }
 
-  /** Adds an account. A lost or doubled reward is a breach. */
+  /** Notes an account. A lost or doubled reward is a breach. */
   account(group: string, what: string, { acknowledged, lost, doubled }: Account): void {
     const sum = this.#account;
     this.#account = { acknowledged: sum.acknowledged + acknowledged, lost: sum.lost + lost, doubled: sum.doubled + doubled };

@@ -52,7 +52,7 @@ export class LikelihoodSearch {
     return this.#rewards;
   }
 
-  /** `count` rewards of 0 were added at a slot. */
+  /** Counts `count` new rewards of 0 at a slot. */
   count(slot: number, count: number): void {
     this.#rewards += count;
     this.#newest = slot;

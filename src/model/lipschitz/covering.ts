@@ -36,7 +36,7 @@ export class Covering {
     return place;
   }
 
-  /** Covers the points of a new ball around a point. **Cost:** O(points). */
+  /** Covers the points of a ball around `centre`. **Cost:** O(points). */
   cover(centre: number, radius: number): void {
     const ball = this.#centres.push(centre) - 1;
     this.#radii.push(radius);
