@@ -52,8 +52,8 @@ export const CATALOGUE: CatalogueSpec = {
   interacting: 0.4,
 };
 
-const ofCatalogue = (delays: Timing, spec: Partial<CatalogueSpec> = {}) => {
-  return (names: readonly (string | number)[]): Shop => catalogueShop({ ...CATALOGUE, ...spec }, delays, names);
+const ofCatalogue = (timing: Timing, spec: Partial<CatalogueSpec> = {}) => {
+  return (names: readonly (string | number)[]): Shop => catalogueShop({ ...CATALOGUE, ...spec }, timing, names);
 };
 
 /** Catalogues of a size, by the delays of their conversions. */
@@ -96,8 +96,8 @@ const smallCatalogue = shops("small-catalogue", "15 products with attributes, 2 
 
 export const TEN: ProductSpec = { horizon: 10_000, stepMs: (30 * DAY_MS) / 10_000, rates: tenRates };
 
-const ofProducts = (delays: Timing, spec: Partial<ProductSpec> = {}) => {
-  return (names: readonly (string | number)[]): Shop => productShop({ ...TEN, ...spec }, delays, names);
+const ofProducts = (timing: Timing, spec: Partial<ProductSpec> = {}) => {
+  return (names: readonly (string | number)[]): Shop => productShop({ ...TEN, ...spec }, timing, names);
 };
 
 const late: Timing = { laws: [geometricMs(2 * DAY_MS)], windowMs: 6 * DAY_MS };
@@ -134,8 +134,8 @@ const VISITORS = 5000;
 const ofClasses = (disjoint: boolean, share: number) => {
   const span = { horizon: VISITORS, stepMs: HOUR_MS };
   const meanMs = share * VISITORS * span.stepMs;
-  const delays = share === 0 ? { laws: [atOnce], windowMs: span.stepMs } : { laws: [geometricMs(meanMs)], windowMs: 3 * meanMs };
-  return (names: readonly (string | number)[]): Shop => classificationShop({ ...span, disjoint }, delays, names);
+  const timing: Timing = share === 0 ? { laws: [atOnce], windowMs: span.stepMs } : { laws: [geometricMs(meanMs)], windowMs: 3 * meanMs };
+  return (names: readonly (string | number)[]): Shop => classificationShop({ ...span, disjoint }, timing, names);
 };
 
 const classification = shops("classification", "20 numeric features of visitors, 5 arms, 5,000 visitors: mistakes", {
@@ -166,10 +166,10 @@ const random = shops("random", "shops drawn at random, 20,000 visitors in 30 to 
 });
 
 /** Shops whose beliefs are looked at, by name and delay. All have the window of their delays. */
-const believing: Readonly<Record<string, (delays: Timing) => (names: readonly (string | number)[]) => Shop>> = {
-  "ten products, one-hot": (delays) => ofProducts(delays, { oneHot: true }),
-  "ten products": (delays) => ofProducts(delays),
-  catalogue: (delays) => ofCatalogue(delays),
+const believing: Readonly<Record<string, (timing: Timing) => (names: readonly (string | number)[]) => Shop>> = {
+  "ten products, one-hot": (timing) => ofProducts(timing, { oneHot: true }),
+  "ten products": (timing) => ofProducts(timing),
+  catalogue: (timing) => ofCatalogue(timing),
 };
 const believed = { "at once": prompt, "2 days": late };
 const ATTENTION = [50, 200, 1000, 5000];
@@ -188,12 +188,12 @@ const intervals: Experiment = {
     const [shop, delay] = Object.keys(believing).flatMap((name) =>
       Object.keys(believed).flatMap((each) => (`${name}, ${each}` === setting ? [[name, each] as const] : [])),
     )[0];
-    const delays = believed[delay as keyof typeof believed];
+    const timing = believed[delay as keyof typeof believed];
     const mean = 2 * DAY_MS;
     const matured = (ageMs: number): number =>
-      delay === "at once" ? 1 : Math.min(1, (1 - Math.exp(-ageMs / mean)) / (1 - Math.exp(-delays.windowMs / mean)));
+      delay === "at once" ? 1 : Math.min(1, (1 - Math.exp(-ageMs / mean)) / (1 - Math.exp(-timing.windowMs / mean)));
     const traffic = algorithm as "uniform" | "own";
-    return intervalCurves(believing[shop](delays)(["shop", "intervals", setting, run]), { traffic, run, matured });
+    return intervalCurves(believing[shop](timing)(["shop", "intervals", setting, run]), { traffic, run, matured });
   },
 };
 

@@ -18,10 +18,10 @@ const late: Timing = { laws: [geometricMs(2 * DAY_MS)], windowMs: 6 * DAY_MS };
 /** The share of conversions that come within the window. What comes later is no reward. */
 const withinWindow = ({ laws, windowMs }: Timing): number => laws[0].cdf(windowMs / MINUTE_MS);
 
-const conversions = (delays: Timing): Sales => ({
+const conversions = (timing: Timing): Sales => ({
   body: {},
   reached: ({ rates, luck, delaysMs }, index) => (luck < rates[index] ? [{ reward: 1, delayMs: delaysMs[0] }] : []),
-  truth: (rate) => withinWindow(delays) * rate,
+  truth: (rate) => withinWindow(timing) * rate,
 });
 
 /** Five times as many clicks as purchases. */
@@ -54,15 +54,15 @@ interface World {
   readonly sales: Sales;
 }
 
-const products = (delays: Timing, oneHot: boolean, sales = conversions(delays)): World => ({
-  shop: (names) => productShop({ ...TEN, oneHot }, delays, names),
+const products = (timing: Timing, oneHot: boolean, sales = conversions(timing)): World => ({
+  shop: (names) => productShop({ ...TEN, oneHot }, timing, names),
   sales,
 });
-const catalogue = (delays: Timing): World => ({
-  shop: (names) => catalogueShop(CATALOGUE, delays, names),
-  sales: conversions(delays),
+const catalogue = (timing: Timing): World => ({
+  shop: (names) => catalogueShop(CATALOGUE, timing, names),
+  sales: conversions(timing),
 });
-const logOdds = (delays: Timing): Sales => ({ ...conversions(delays), body: { options: { rewards: "bernoulli" } } });
+const logOdds = (timing: Timing): Sales => ({ ...conversions(timing), body: { options: { rewards: "bernoulli" } } });
 const beside = { click: { weight: 0 }, purchase: { weight: 1 } };
 const after = { click: { weight: 0 }, purchase: { weight: 1, after: "click" } };
 const costly = { click: { weight: -0.1 }, purchase: { weight: 1 } };

@@ -32,7 +32,7 @@ interface Effects {
 
 const PRICES = { min: 5, max: 500 };
 
-export function catalogueShop(spec: CatalogueSpec, delays: Timing, names: readonly (string | number)[]): Shop {
+export function catalogueShop(spec: CatalogueSpec, timing: Timing, names: readonly (string | number)[]): Shop {
   const { horizon, attributes, rate, drift, slowCategories } = spec;
   const draws = {
     world: stream(...names, "world"),
@@ -48,7 +48,7 @@ export function catalogueShop(spec: CatalogueSpec, delays: Timing, names: readon
   const moved = shuffled(places, draws.world);
   return {
     ...spec,
-    ...delays,
+    ...timing,
     products: catalogue.map(
       ({ id, category, brand, price }): Product => ({
         id,
@@ -67,7 +67,7 @@ export function catalogueShop(spec: CatalogueSpec, delays: Timing, names: readon
         context: Object.fromEntries(visitor.map((value, i) => [`x${i}`, attributes[i] === 0 ? value : `value-${value}`])),
         rates: drift && round > horizon / 2 ? moved.map((place) => rates[place]) : rates,
         luck: draws.luck(),
-        delaysMs: delaysOf(delays, draws.delay),
+        delaysMs: delaysOf(timing, draws.delay),
       };
     },
   };

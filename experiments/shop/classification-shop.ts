@@ -15,7 +15,7 @@ const BLOCK = FEATURES + 1;
 /** Visitors of five classes with twenty numeric features. Only the arm of a visitor's class converts. */
 export function classificationShop(
   { horizon, stepMs, disjoint }: { readonly horizon: number; readonly stepMs: number; readonly disjoint: boolean },
-  delays: Timing,
+  timing: Timing,
   names: readonly (string | number)[],
 ): Shop {
   const draws = { world: stream(...names, "world"), visitor: stream(...names, "visitor"), delay: stream(...names, "delay") };
@@ -23,7 +23,7 @@ export function classificationShop(
   return {
     horizon,
     stepMs,
-    ...delays,
+    ...timing,
     products: Array.from({ length: ARMS }, (_, arm) => ({ id: `arm-${arm}` })),
     numeric: Object.fromEntries(Array.from({ length: FEATURES }, (_, i) => [`x${i}`, RANGE])),
     dimension: disjoint ? ARMS * BLOCK : undefined,
@@ -35,7 +35,7 @@ export function classificationShop(
         points: disjoint ? blocks(features) : undefined,
         rates: Array.from({ length: ARMS }, (_, arm) => Number(arm === label)),
         luck: 0,
-        delaysMs: delaysOf(delays, draws.delay),
+        delaysMs: delaysOf(timing, draws.delay),
       };
     },
   };

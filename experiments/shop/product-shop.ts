@@ -18,7 +18,7 @@ export interface ProductSpec {
 /** Ten products at 1 to 10 %. */
 export const tenRates = Array.from({ length: 10 }, (_, i) => (i + 1) / 100);
 
-export function productShop(spec: ProductSpec, delays: Timing, names: readonly (string | number)[]): Shop {
+export function productShop(spec: ProductSpec, timing: Timing, names: readonly (string | number)[]): Shop {
   const { horizon, groups, oneHot, drift } = spec;
   const draws = { world: stream(...names, "world"), luck: stream(...names, "luck"), delay: stream(...names, "delay") };
   const order = shuffled(Array.from(spec.rates.keys()), draws.world);
@@ -28,7 +28,7 @@ export function productShop(spec: ProductSpec, delays: Timing, names: readonly (
   const ownGroups = groups && order.map((place) => groups[place]);
   return {
     ...spec,
-    ...delays,
+    ...timing,
     products: order.map(
       (_, i): Product => ({ id: `sku-${i}`, features: ownGroups && { category: ownGroups[i] ? "made to order" : "in stock" } }),
     ),
@@ -39,7 +39,7 @@ export function productShop(spec: ProductSpec, delays: Timing, names: readonly (
       points,
       rates: drift && round > horizon / 2 ? after : before,
       luck: draws.luck(),
-      delaysMs: delaysOf(delays, draws.delay),
+      delaysMs: delaysOf(timing, draws.delay),
     }),
   };
 }

@@ -1,6 +1,6 @@
 import { type Stream, stream } from "../../simulation/stream.ts";
 import { catalogueShop } from "./catalogue-shop.ts";
-import { DAY_MS, HOUR_MS, type Shop, type Timing } from "./shop.ts";
+import { DAY_MS, HOUR_MS, type Shop } from "./shop.ts";
 import { geometricMs, logNormalMs } from "./timing.ts";
 
 const HORIZON = 20_000;
@@ -36,8 +36,7 @@ export function randomShop(windows: keyof typeof WINDOWS, names: readonly (strin
   const laws = slowCategories ? [law(Math.max(meanMs / 20, HOUR_MS / 60)), law(meanMs)] : [law(meanMs)];
   // Daily batches would often come after a shorter window.
   const batchMs = windowMs >= 3 * DAY_MS && random() < 0.5 ? DAY_MS : undefined;
-  const delays: Timing = { laws, windowMs, batchMs };
-  return catalogueShop(spec, delays, names);
+  return catalogueShop(spec, { laws, windowMs, batchMs }, names);
 }
 
 /** Three shares that add up to 1, none below a tenth. */
