@@ -1,5 +1,4 @@
 import { readFile } from "node:fs/promises";
-import { build } from "esbuild";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { table, withTables } from "../../../scripts/markdown.ts";
@@ -101,17 +100,4 @@ it("is in docs/api.md as `npm run options` writes it", async () => {
   const page = await readFile("docs/api.md", "utf8");
   const [head, rows] = optionTable();
   expect(withTables(page, { "model-options": table(head, rows, head.length) })).toBe(page);
-});
-
-it("has no texts in the worker's bundle", async () => {
-  const { outputFiles } = await build({
-    entryPoints: ["worker/edge/app.ts"],
-    bundle: true,
-    format: "esm",
-    write: false,
-    external: ["afterclick", "cloudflare:workers"],
-  });
-  const bundle = outputFiles[0].text;
-  expect(bundle).toContain("delay-lin-ts");
-  for (const meaning of Object.values(MEANINGS)) expect(bundle).not.toContain(meaning.slice(0, 40));
 });

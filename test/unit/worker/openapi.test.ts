@@ -6,6 +6,7 @@ import { expect, it } from "vitest";
 import { document } from "../../../worker/openapi/document.ts";
 import { operations } from "../../../worker/openapi/operations.ts";
 import { schemas } from "../../../worker/openapi/schemas.ts";
+import { MEANINGS } from "../../../worker/protocol/model-options.ts";
 import type { Operation } from "../../../worker/protocol/operation.ts";
 
 const described = JSON.parse(JSON.stringify(document("0.0.0")));
@@ -156,6 +157,7 @@ it("has no texts in the packed worker", async () => {
   const texts = JSON.stringify([described.paths, described.components]).match(/(?<="(summary|description)":")[^"\\]{20,}/g) ?? [];
   expect(texts.length).toBeGreaterThan(200);
   expect(texts.filter((text) => bundle.includes(`"${text}`))).toEqual([]);
+  for (const meaning of Object.values(MEANINGS)) expect(bundle).not.toContain(meaning.slice(0, 40));
 });
 
 it("is complete in docs/api.md: every route", async () => {

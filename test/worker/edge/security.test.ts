@@ -72,7 +72,7 @@ describe("keys", () => {
     expect((await getAdmin("sk_second-of-the-tests", rotated)).status).toBe(200);
   });
 
-  it("may be stored as hashes, which are no apiKeys themselves", async () => {
+  it("may be stored as hashes, which are no keys themselves", async () => {
     const hash = await sha256(SECRET);
     const hashed = {
       AFTERCLICK_SECRET_KEY: `sha256:${hash}`,
