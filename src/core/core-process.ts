@@ -100,7 +100,7 @@ export class CoreProcess {
     return this.#exports.gpInformationGain(this.#pointer);
   }
 
-  /** Default: the present noise variance. If this throws, nothing has changed. */
+  /** Replaces the kernel, and the noise variance if one is given. If it throws, neither has changed. */
   setKernel(spec: KernelSpec, noiseVariance = this.#noiseVariance): void {
     exactly(spec.lengthscale, this.#dimension);
     this.#exports.gpSetNoise(this.#pointer, noiseVariance);

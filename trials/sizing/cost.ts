@@ -51,7 +51,7 @@ export function costOf(shop: Shop): Cost {
   const { views, list, converts, windowDays, retentionDays, dimension } = shop;
   const perSecond = (PEAK * views) / 86_400;
   const isolates = Math.max(1, perSecond / VIEWS_PER_ISOLATE);
-  // The view that begins a registration, and those that come while it is gathered.
+  // One registration has the view that begins it, and the views of the next `GATHER_S`.
   const batch = Math.min(500, list * (1 + (perSecond / isolates) * GATHER_S));
   const bytes = bytesPerImpression(batch, list, dimension);
   const rowsPerMillion = 1e6 * (ROWS_PER_REGISTRATION / batch + converts * ROWS_PER_CONVERSION);

@@ -15,7 +15,7 @@ export interface Terms {
   readonly features: Float64Array;
   /** The vector whose square V adds up: the features times the root of the weight. */
   readonly weighted: Float64Array;
-  /** Vector that is added to the moment as far as the impression has matured: d, or empty. */
+  /** Vector of which the moment has the matured share F(s): d, or empty. */
   readonly offsets: Float64Array;
   /** Places of all features that are not 0, ascending. Elsewhere the three vectors are 0. */
   readonly places: readonly number[];

@@ -40,7 +40,7 @@ export interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "explora
  *
  * Each of its ideas has a file: the correction of the mean for delays (`DelayCorrection`), the ridge of the mean (`ChosenRidge`),
  * the delays of single products (`OwnLaws`), the likelihood of a reward (`Likelihood`), forgetting (`RateChanges` or `Halving`), when
- * the mean is solved (`CorrectedMean`), the scores of candidates (`MaturedScores`), and what the mean is worth (`intervalOf`).
+ * the mean is solved (`CorrectedMean`), the scores of candidates (`MaturedScores`), and the interval of the mean (`intervalOf`).
  */
 export class MaturingRidge {
   /** Whether the state is a sum over impressions. False if log-odds are expanded about an estimate, or if sums are halved. */

@@ -86,7 +86,7 @@ export async function compareClickModels(
     const ahead = scores[first].map((each, i) => each - scores[model][i]);
     return { name, logLikelihood: mean, perplexity: Math.exp(-mean), behind: meanOf(ahead, lists, impressions) };
   });
-  // Models contain one another, so the difference of two that are alike varies far less than this error says.
+  // The first model within one standard error of the leader: the simplest. Nested models that fit alike differ by far less than this error.
   const { name: best } = models.find(({ behind: { value, high } }) => value <= (high - value) / QUANTILE) as ClickModel;
   return { best, models };
 }

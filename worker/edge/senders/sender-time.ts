@@ -60,7 +60,7 @@ function readingOf(value: unknown, { unit, zone }: Clock): number | string {
   return read.success ? read.output : `${EXPECTED}, got ${got(value)}${REMEDY}`;
 }
 
-/** The instant of a local time. A change of clocks repeats an hour, of which the first counts, or skips one, which is read as before it. */
+/** The instant of a local time. Of an hour that a change of clocks repeats, the first counts. A skipped hour is read as if clocks had not changed. */
 function instantOf(local: string, zone: string): number {
   const asUtc = Date.parse(`${local}Z`);
   if (Number.isNaN(asUtc)) return Number.NaN;

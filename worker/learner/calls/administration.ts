@@ -126,7 +126,7 @@ export class Administration implements Implemented<AdministrationRpc> {
     const { config, featurize } = current.get();
     checkActions(actions);
     const { size, changed } = changeBetween(store.catalogue.actions, actions);
-    // A repeated catalogue is no new version, and publishes what was learnt meanwhile.
+    // An unchanged catalogue gets no new version. The call still publishes what was learnt meanwhile.
     if (changed.length === 0 && size === store.catalogue.size) await upkeep.now(() => publishing.publish());
     else {
       checkCandidates(config, size);

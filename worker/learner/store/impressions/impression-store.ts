@@ -185,7 +185,7 @@ export class ImpressionStore {
     this.#database.count("fromPages", rows.filter(({ byPage }) => byPage).length);
   }
 
-  /** Notes that an impression was shown which is not registered yet. Its registration activates it. */
+  /** Notes that an impression was shown before its registration, which then activates it. */
   noteShown(id: string): void {
     this.#deferred.noteShown(id);
   }
