@@ -16,6 +16,7 @@ const WITHOUT_OPTIONS = [
   "check",
   "types",
   "docs",
+  "openapi",
 ];
 
 const { scripts } = JSON.parse(await readFile("package.json", "utf8")) as { scripts: Record<string, string> };
