@@ -47,6 +47,12 @@ export const equivalents: readonly Equivalent[] = [
     why: "The list is searched for a cohort that holds `start` just before. One that begins there would have been found.",
   },
   {
+    file: "src/model/batch/pure-exploration.ts",
+    original: "i < deviation.length",
+    replacement: "i <= deviation.length",
+    why: "Past the end the deviation is undefined, which is greater than none.",
+  },
+  {
     file: "src/evaluation/log/maturity.ts",
     original: "next < order.length",
     replacement: "true",
