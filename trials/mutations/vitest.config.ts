@@ -45,7 +45,8 @@ class Messenger implements Reporter {
 }
 
 const added = { test: { setupFiles: [fileURLToPath(new URL("selected.ts", import.meta.url))], provide: { selection } } };
-const [node] = config.test?.projects ?? [];
+const own = (config.test?.projects ?? []) as readonly { readonly test?: { readonly name?: string } }[];
+const projects = own.filter(({ test }) => test?.name === "node" || test?.name === "system");
 export default defineConfig({
   root,
   test: {
@@ -53,6 +54,6 @@ export default defineConfig({
     maxWorkers: 1,
     reporters: [new Messenger()],
     sequence: { sequencer: Sequencer },
-    projects: [mergeConfig(node as object, added), mergeConfig(workerConfig, added)],
+    projects: [...projects, workerConfig].map((project) => mergeConfig(project, added)),
   },
 });

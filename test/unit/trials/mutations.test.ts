@@ -1,19 +1,30 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { Coverage } from "../../../trials/mutations/coverage.ts";
 import { equivalentOf, equivalents } from "../../../trials/mutations/equivalent.ts";
 import { drawn, type Planted, plantedIn } from "../../../trials/mutations/mutant.ts";
 import { placesReached } from "../../../trials/mutations/places.ts";
 import { isEnough, shareOf, table } from "../../../trials/mutations/score.ts";
-import type { Report } from "../../../trials/mutations/selection.ts";
+import { type Report, SELECTION } from "../../../trials/mutations/selection.ts";
 
 const TEXTS: Readonly<Record<string, string>> = {
   "assembly/sum.ts": "// @ts-ignore: decorator\n@inline export function sum(a: f64, b: f64): f64 {\n  return a + b;\n}\n",
   "src/age.ts": "/** Since then. */\nexport const age = (now: number, then: number): number => now - then;\n",
   "worker/row-store.ts": 'export const due = "SELECT id FROM row WHERE ends <= ? AND open";\nexport const label = "no such row";\n',
 };
+
+it("runs the tests of all projects but those of speed", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "afterclick-selection-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  vi.stubEnv(SELECTION, join(folder, "selection.json"));
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await writeFile(join(folder, "selection.json"), JSON.stringify({ files: [] }));
+  const { default: config } = await import("../../../trials/mutations/vitest.config.ts");
+  const projects = config.test?.projects as readonly { readonly test: { readonly name: string } }[];
+  expect(projects.map(({ test }) => test.name)).toEqual(["node", "system", "worker"]);
+});
 
 describe("mutants", () => {
   let root: string;
