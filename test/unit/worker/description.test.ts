@@ -122,3 +122,42 @@ it("says what it is, in which version, and where", () => {
     summary: expect.stringMatching(/\w/),
   });
 });
+
+it("describes every option of a model", () => {
+  const { properties } = description.components.schemas.ModelBody;
+  expect(Object.keys(properties).toSorted()).toEqual(
+    [
+      ...[
+        "defaultAction",
+        "deferral",
+        "draws",
+        "encoder",
+        "examination",
+        "featureNorm",
+        "goals",
+        "greedy",
+        "holdout",
+        "limits",
+        "local",
+        "minimumShare",
+        "options",
+      ],
+      ...[
+        "pageActions",
+        "pageKeys",
+        "pageLimit",
+        "pageShare",
+        "policy",
+        "publish",
+        "retention",
+        "reward",
+        "seed",
+        "serving",
+        "shards",
+        "shadows",
+        "window",
+      ],
+    ].toSorted(),
+  );
+  for (const [name, { description: text }] of Object.entries<Json>(properties)) expect(text, name).toMatch(/\w.{10,}/);
+});
