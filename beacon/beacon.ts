@@ -88,8 +88,8 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
     const items = queue.all();
     let settled = true;
     for (let i = 0; settled && i < items.length; i += MOST) settled = await deliver(items.slice(i, i + MOST));
-    retryMs = settled ? FIRST_RETRY_MS : Math.min(2 * retryMs, LAST_RETRY_MS);
     if (queue.all().length) soon(settled ? 0 : retryMs);
+    retryMs = settled ? FIRST_RETRY_MS : Math.min(2 * retryMs, LAST_RETRY_MS);
   };
 
   const flush = async (): Promise<void> => {

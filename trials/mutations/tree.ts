@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
+import packaged from "../../tsconfig.types.json" with { type: "json" };
 import type { Mutant } from "./mutant.ts";
 import { exitCodeOf } from "./process-group.ts";
 
@@ -10,8 +11,8 @@ const LEFT_OUT = ["node_modules", ".git", ".wrangler", "results"];
 const TYPES = ["--noEmit", "--noUnusedLocals", "false", "--noUnusedParameters", "false", "--allowUnreachableCode", "true"];
 const CORE = "dist/core.wasm";
 const LONGEST_STEP_MS = 300_000;
-/** Files that the SDK's bundles contain. */
-const PACKAGED = /^(src|publication|local)\//;
+/** Whether the published bundles contain a file. Tests in browsers load those bundles. */
+const isPackaged = (file: string): boolean => packaged.include.some((folder) => file.startsWith(`${folder}/`));
 
 /** A copy of the project that may be changed and built. */
 export class Tree {
@@ -59,7 +60,7 @@ export class Tree {
   /** Builds everything that depends on `file`. */
   async build(file: string): Promise<void> {
     const page = /^(demo|pages)\//.test(file);
-    if (PACKAGED.test(file)) await this.#node(["scripts/build.ts"]);
+    if (isPackaged(file)) await this.#node(["scripts/build.ts"]);
     else if (file.startsWith("worker/")) await this.#node(["scripts/openapi.ts"]);
     if (page || file.startsWith("worker/")) await this.#node(["pages/build.ts"]);
     if (page) await this.#node(["pages/playground/build.ts"]);
@@ -68,7 +69,7 @@ export class Tree {
   /** Compiles AssemblyScript straight into the package, and checks the types of everything else. */
   async #compiles(file: string): Promise<boolean> {
     if (file.startsWith("assembly/")) return this.#node(["scripts/core.ts", "--out", CORE]);
-    const projects = PACKAGED.test(file) ? ["tsconfig.types.json"] : ["worker", "pages"];
+    const projects = isPackaged(file) ? ["tsconfig.types.json"] : ["worker", "pages"];
     for (const project of projects) if (!(await this.#run("node_modules/.bin/tsc", ["-p", project, ...TYPES]))) return false;
     return true;
   }
