@@ -25,7 +25,7 @@ export interface Beacon {
   consent(given: boolean): void;
   /** Sends what waits. The promise resolves after one attempt, with or without success. */
   flush(): Promise<void>;
-  /** Stops watching and sending. What waits is sent by the next page. */
+  /** Stops watching and sending, for good. What waits is sent by the next page. */
   close(): void;
 }
 
@@ -122,7 +122,7 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
   };
 
   const consent = (now: boolean): void => {
-    if (now === agreed) return;
+    if (now === agreed || page.signal.aborted) return;
     agreed = now;
     if (now) {
       view.start();

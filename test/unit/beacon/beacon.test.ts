@@ -356,6 +356,7 @@ it("does nothing more once it is closed, and leaves what waits for the next page
   beacon.reached("a", "click");
   see("b");
   beacon.close();
+  beacon.consent(true);
   expect([vi.getTimerCount(), page.observed.length]).toEqual([0, 0]);
   beacon.reached("c", "click");
   for (const event of ["online", "pagehide", "visibilitychange"]) page.happens(event);

@@ -56,7 +56,7 @@ export class LearnerStore {
     this.tallies = new TallyStore(this.database);
     this.delays = new DelayStore(this.database);
     this.arms = new ArmStore(this.database);
-    this.holdouts = new HoldoutStore(this.database, () => this.shard > 0);
+    this.holdouts = new HoldoutStore(this.database, this);
     this.links = new LinkStore(this.database);
     this.shards = new ShardStore(this.database);
     this.catalogues = new CatalogueStore(this.database);

@@ -7,13 +7,13 @@ type Row = { readonly seq: number; readonly since: number; readonly holdout: num
 /** The shares that the holdout has had: from which row of the learner's log, and from which version of the model. */
 export class HoldoutStore {
   readonly #database: Pick<Database, "query">;
-  readonly #isShard: () => boolean;
+  readonly #learner: { readonly shard: number };
   #rows?: readonly Row[];
 
-  /** @param isShard whether a coordinator numbers the versions of the model. */
-  constructor(database: Pick<Database, "query" | "onDrop">, isShard: () => boolean) {
+  /** @param learner its shard tells whether a coordinator numbers the versions of the model. */
+  constructor(database: Pick<Database, "query" | "onDrop">, learner: { readonly shard: number }) {
     this.#database = database;
-    this.#isShard = isShard;
+    this.#learner = learner;
     database.onDrop(() => {
       this.#rows = undefined;
     });
@@ -32,7 +32,7 @@ export class HoldoutStore {
    */
   nameOf(impression: Pick<StoredImpression, "version" | "decision" | "seq">): string {
     const known = this.#all().filter(({ seq }, i) => i === 0 || seq <= impression.seq);
-    const stored = this.#isShard() ? null : known.map(({ seq, holdout }): HoldoutShare => ({ since: seq, holdout }));
+    const stored = this.#learner.shard > 0 ? null : known.map(({ seq, holdout }): HoldoutShare => ({ since: seq, holdout }));
     return shareName(impression, known, stored);
   }
 

@@ -36,9 +36,9 @@ export function countArms(sql: SqlStorage): void {
     query: (text: string, ...bindings: unknown[]) => sql.exec(text, ...bindings).toArray() as never[],
     onDrop: () => {},
   };
-  const isShard = shardOf(model.name).shard > 0;
-  const [arms, holdouts] = [new ArmStore(database), new HoldoutStore(database, () => isShard)];
-  noteShares(sql, holdouts, isShard);
+  const { shard } = shardOf(model.name);
+  const [arms, holdouts] = [new ArmStore(database), new HoldoutStore(database, { shard })];
+  noteShares(sql, holdouts, shard > 0);
   const late = new Map<string, Part>();
   const count = (parts: readonly Part[]) =>
     arms.change(
