@@ -10,6 +10,7 @@ const ELSEWHERE: readonly [product: RegExp, tests: RegExp][] = [
   [/^(publication|local)\//, /^test\/browser\/local/],
   [/^beacon\//, /^test\/browser\/beacon/],
   [/^(publication|worker)\//, /^test\/simulation\//],
+  [/^cli\//, /^test\/unit\/cli\//],
   [/^src\/(model|policy)\//, /^test\/regret\//],
   [/^assembly\//, /^test\/(unit|property|conformance|golden|regret)\//],
 ];

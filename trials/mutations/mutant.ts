@@ -25,7 +25,7 @@ export interface Planted {
   readonly instrumented: ReadonlyMap<string, string>;
 }
 
-export const FOLDERS: readonly string[] = ["assembly", "src", "publication", "local", "beacon", "worker", "demo", "pages"];
+export const FOLDERS: readonly string[] = ["assembly", "src", "publication", "local", "beacon", "worker", "demo", "pages", "cli"];
 const LEFT_OUT = /__tests__|\.d\.ts$|\/build\.ts$/;
 
 /** Small errors in SQL. The instrumenter treats SQL as text. */

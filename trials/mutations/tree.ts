@@ -13,6 +13,11 @@ const CORE = "dist/core.wasm";
 const LONGEST_STEP_MS = 300_000;
 /** Whether the published bundles contain a file. Tests in browsers load those bundles. */
 const isPackaged = (file: string): boolean => packaged.include.some((folder) => file.startsWith(`${folder}/`));
+/** The TypeScript projects that check a file. */
+function projectsOf(file: string): readonly string[] {
+  if (isPackaged(file)) return ["tsconfig.types.json"];
+  return file.startsWith("cli/") ? ["cli"] : ["worker", "pages"];
+}
 
 /** A copy of the project that may be changed and built. */
 export class Tree {
@@ -69,8 +74,7 @@ export class Tree {
   /** Compiles AssemblyScript straight into the package, and checks the types of everything else. */
   async #compiles(file: string): Promise<boolean> {
     if (file.startsWith("assembly/")) return this.#node(["scripts/core.ts", "--out", CORE]);
-    const projects = isPackaged(file) ? ["tsconfig.types.json"] : ["worker", "pages"];
-    for (const project of projects) if (!(await this.#run("node_modules/.bin/tsc", ["-p", project, ...TYPES]))) return false;
+    for (const project of projectsOf(file)) if (!(await this.#run("node_modules/.bin/tsc", ["-p", project, ...TYPES]))) return false;
     return true;
   }
 
