@@ -71,6 +71,18 @@ export const equivalents: readonly Equivalent[] = [
     why: "A full panel is cleared and then overwritten, all four lanes of it.",
   },
   {
+    file: "assembly/ridge/draw-lists.ts",
+    original: "draw > 0 && draw <= pairs",
+    replacement: "true",
+    why: "The lists of lanes without a draw are never read. Filling them costs time alone.",
+  },
+  {
+    file: "assembly/ridge/updates.ts",
+    original: "updates.count++",
+    replacement: "updates.count--",
+    why: "The count wraps, so the queue is full after one update instead of many. The bits are the same, only the cost grows.",
+  },
+  {
     file: "worker/learner/store/in-order.ts",
     original: "b.row.seq < a.row.seq",
     replacement: "b.row.seq <= a.row.seq",

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Carrier, type Letter, Outbox } from "../../../local/outbox.ts";
 import { Shelf } from "../../../local/shelf.ts";
@@ -322,6 +323,7 @@ describe("the page", () => {
     page.dispatchEvent(new Event("pagehide"));
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect([sent, beacons, vi.getTimerCount()]).toEqual([[], [], 0]);
+    expect(["online", "pagehide"].flatMap((event) => getEventListeners(page, event))).toEqual([]);
     expect(await waiting()).toEqual(["letter 1", "letter 2"]);
   });
 

@@ -1,4 +1,4 @@
-import { otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender } from "afterclick";
+import { otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { OwnModel, type OwnModelOptions } from "../../../local/index.ts";
 import { Shelf } from "../../../local/shelf.ts";
@@ -337,6 +337,16 @@ describe("with actions, as a published model takes them", () => {
     const model = await open({ window: "none" });
     const { actions: shown, windowEndsAt } = await model.recommend({ context: [0.5], actions: [{ id: "a", features: [0.25] }] });
     expect([shown.length, windowEndsAt]).toEqual([1, Number.POSITIVE_INFINITY]);
+  });
+
+  it("has as many candidates as actions if its policy reads no features", async () => {
+    const model = await open({ policy: uniform() });
+    for (const count of [1, 3, 2]) {
+      const offered = Array.from({ length: count }, (_, i) => ({ id: `a${i}`, features: [0.25] }));
+      const { actions: shown } = await model.recommend({ context: [0.5], actions: offered, limit: count });
+      expect(shown.map(({ id }) => id).sort()).toEqual(offered.map(({ id }) => id));
+      expect(shown[0].probability).toBeCloseTo(1 / count, 12);
+    }
   });
 
   it("starts again with another encoder", async () => {

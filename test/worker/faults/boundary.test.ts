@@ -127,7 +127,12 @@ it("counts delays in bars that double, from a second on", async () => {
 
 it("names the twenty newest impressions, newest first", async () => {
   const model = await createModel();
-  for (let n = 0; n < 21; n++) await show(model, { action: "tent", shownAt: START - n });
+  const shownBefore = (ms: number) => ({ action: "tent", shownAt: START - ms });
+  // Times alternate between two requests, and the last eleven come alone.
+  const pairs = Array.from({ length: 5 }, (_, n) => 2 * n);
+  await show(model, ...pairs.map((ms) => shownBefore(ms + 1)));
+  await show(model, ...pairs.map(shownBefore));
+  for (let ms = 10; ms < 21; ms++) await show(model, shownBefore(ms));
   await recommend(model, { limit: 1, defer: true });
   const { recent } = await metricsOf(model);
   expect(recent.map(({ shownAt }: { shownAt: number }) => START - shownAt)).toEqual(Array.from({ length: 20 }, (_, n) => n));

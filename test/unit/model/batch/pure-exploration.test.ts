@@ -52,6 +52,11 @@ it("holds one process between rounds, a second while feedback is known, and a th
   expect(rounds).toBe(4);
 });
 
+it("leads with the first of the points that are equally uncertain", () => {
+  const exploration = new PureExploration(freshCore().core, settings, new RoundSchedule(60, 0), 2);
+  expect(exploration.leader().index).toBe(0);
+});
+
 it("keeps the points that are as good as the best, where no width parts them", () => {
   const schedule = new RoundSchedule(60, 0);
   const exploration = new PureExploration(freshCore().core, settings, schedule, 0);
