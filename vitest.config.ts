@@ -13,7 +13,7 @@ const LONGEST = [
   "packaging/packaging",
   "packaging/add-an-option",
   "packaging/add-a-route",
-  "simulation/launch",
+  "simulation/launch/launch",
   "packaging/bin",
 ].map((name) => `/test/${name}.test.ts`);
 

@@ -2,8 +2,8 @@ import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, it } from "vitest";
 import { listed } from "../conformance/stated.ts";
-import { fates } from "../support/crafted-fates.ts";
-import type { Fate } from "../support/crafted-worker.ts";
+import { fates } from "../support/crafted/crafted-fates.ts";
+import type { Fate } from "../support/crafted/crafted-worker.ts";
 
 // Snapshots that another program has changed, with a correct checksum. `restore` and `merge` refuse them, or they can decide, and what they
 // store can be restored. Neither takes much memory. `test/speed` has more of them, and their time.

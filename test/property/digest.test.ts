@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { freshCore } from "./core.ts";
+import { freshCore } from "../support/core.ts";
 
 // Impression ids, randomness and snapshots depend on these digests, so a released digest never changes.
 // A Python implementation computed the literals.

@@ -1,7 +1,7 @@
 import { type Choice, delayLinTs, type Goals, Recommender } from "afterclick";
 import { expect, it } from "vitest";
+import { freshCore } from "../support/core.ts";
 import { stream } from "../support/scenario.ts";
-import { freshCore } from "./core.ts";
 
 // The core multiplies the draws of goals for all samples at once, in single precision. One sample alone is multiplied in JavaScript: both
 // agree.

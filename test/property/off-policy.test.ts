@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { PlainDecision } from "../support/plain-evaluation.ts";
-import { unboundedEvaluation } from "../support/unbounded-evaluation.ts";
+import type { PlainDecision } from "../support/reference/plain-evaluation.ts";
+import { unboundedEvaluation } from "../support/reference/unbounded-evaluation.ts";
 
 // Off-policy estimators in worlds so small that all possible logs can be listed with their probabilities. The estimates of
 // all logs, weighted by probability, equal the truth up to rounding.

@@ -1,15 +1,15 @@
 import "../support/workerd/modules.ts";
 import { createHash } from "node:crypto";
 import { surroundWith } from "../support/workerd/globals.ts";
-import type { Launch, Launched } from "./launch.ts";
-import type { Order, Ordered } from "./orders.ts";
+import type { Launch, Launched } from "./launch/launch.ts";
+import type { Order, Ordered } from "./orders/orders.ts";
 
 // Replacements of workerd's modules must load before the worker.
 const { NodeWorld } = await import("./node-world.ts");
 const { Simulation } = await import("./simulation.ts");
 const { crashSweep } = await import("./crash-sweep.ts");
-const { Opening } = await import("./launch.ts");
-const { folded, grown, ordered } = await import("./orders.ts");
+const { Opening } = await import("./launch/launch.ts");
+const { folded, grown, ordered } = await import("./orders/orders.ts");
 
 export interface Outcome {
   readonly seed: number;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { listed } from "../conformance/stated.ts";
-import { fates } from "../support/crafted-fates.ts";
+import { fates } from "../support/crafted/crafted-fates.ts";
 
 it.each([
   ["", { per: Math.ceil(10_000 / listed.length) }],

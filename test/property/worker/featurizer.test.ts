@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { toDyadic } from "../../../publication/featurizer.ts";
 import { featurizer, type ModelConfig } from "../../../worker/domain/model/model.ts";
-import { matrixOf } from "../../support/matrix.ts";
+import { matrixOf } from "../../support/reference/matrix.ts";
 
 // Feature vectors are the same in a list and one by one, to the bit.
 

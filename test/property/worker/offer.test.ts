@@ -6,7 +6,7 @@ import { type Restrictions, restricted } from "../../../worker/domain/catalogue/
 import type { Served } from "../../../worker/domain/catalogue/served.ts";
 import { configureModel, featurizer, startModel } from "../../../worker/domain/model/model.ts";
 import type { Action, Condition } from "../../../worker/protocol/schema.ts";
-import { matrixOf } from "../../support/matrix.ts";
+import { matrixOf } from "../../support/reference/matrix.ts";
 
 // The offer of a request against the rules as they are documented, action by action.
 

@@ -1,6 +1,6 @@
 import { DelayEstimate } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { binEnds, PlainDelays } from "../../support/plain-delays.ts";
+import { binEnds, PlainDelays } from "../../support/reference/plain-delays.ts";
 import { stream } from "../../support/scenario.ts";
 
 // Compares the silence and the bins of a delay estimate with their definitions, from lists of all impressions and conversions.

@@ -13,7 +13,7 @@ import {
 import { describe, expect, it } from "vitest";
 import { stream } from "../../../simulation/stream.ts";
 import { drawn, estimateIn, evaluated, K, points } from "../../support/logged-decisions.ts";
-import { unboundedEvaluation } from "../../support/unbounded-evaluation.ts";
+import { unboundedEvaluation } from "../../support/reference/unbounded-evaluation.ts";
 
 // Evaluation of a policy that learns from the first part of a log, and refused input.
 

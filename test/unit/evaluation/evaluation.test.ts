@@ -4,8 +4,8 @@ import { geometric } from "../../../simulation/delay-law.ts";
 import { stream } from "../../../simulation/stream.ts";
 import { ProductLimit } from "../../../src/evaluation/log/maturity.ts";
 import { drawn, estimateIn, evaluated, LOGGED, RATES } from "../../support/logged-decisions.ts";
-import { type PlainDecision, studentAt975 } from "../../support/plain-evaluation.ts";
-import { unboundedEvaluation } from "../../support/unbounded-evaluation.ts";
+import { type PlainDecision, studentAt975 } from "../../support/reference/plain-evaluation.ts";
+import { unboundedEvaluation } from "../../support/reference/unbounded-evaluation.ts";
 
 const estimatesOf = ({ logged, ips, snips, doublyRobust }: Evaluation) => [logged, ips, snips, doublyRobust].map(estimateIn);
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type PlainDecision, type PlainRequest, plainEvaluation } from "../../support/plain-evaluation.ts";
+import { type PlainDecision, type PlainRequest, plainEvaluation } from "../../support/reference/plain-evaluation.ts";
+import { unboundedEvaluation } from "../../support/reference/unbounded-evaluation.ts";
 import { stream } from "../../support/scenario.ts";
-import { unboundedEvaluation } from "../../support/unbounded-evaluation.ts";
 
 // Compares estimates and intervals with a plain evaluation: products, differences and bisections by definition.
 

@@ -18,7 +18,7 @@ import { fixed } from "../../../simulation/delay-law.ts";
 import { stream } from "../../../simulation/stream.ts";
 import { withVocabulary } from "../../../worker/domain/model/encoding.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";
-import { matrixOf } from "../../support/matrix.ts";
+import { matrixOf } from "../../support/reference/matrix.ts";
 
 const prompt = { laws: [atOnce], windowMs: HOUR_MS };
 

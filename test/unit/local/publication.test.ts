@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { type Publication, readPublication } from "../../../local/publication.ts";
 import { encode } from "../../../publication/codec.ts";
 import { type Features, featurizer } from "../../../publication/featurizer.ts";
-import { matrixOf } from "../../support/matrix.ts";
+import { matrixOf } from "../../support/reference/matrix.ts";
 
 const config: Publication["config"] = {
   policy: "otf-lin-ts",

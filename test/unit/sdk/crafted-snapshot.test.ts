@@ -15,8 +15,8 @@ import {
   uniform,
 } from "afterclick";
 import { expect, it } from "vitest";
-import { freshCore } from "../../property/core.ts";
-import { type Contents, contentsOf, crafted } from "../../support/crafted.ts";
+import { freshCore } from "../../support/core.ts";
+import { type Contents, contentsOf, crafted } from "../../support/crafted/crafted.ts";
 
 // Numbers that no writer writes, each in a snapshot with a correct checksum.
 

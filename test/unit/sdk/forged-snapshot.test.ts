@@ -2,7 +2,7 @@ import { delayLinTs, delayLinUcb, dlpp, miniGpUcb, otfLinUcb, type PolicyFactory
 import { describe, expect, it } from "vitest";
 import { learnt } from "../../conformance/learnt.ts";
 import { listed } from "../../conformance/stated.ts";
-import { freshCore } from "../../property/core.ts";
+import { freshCore } from "../../support/core.ts";
 
 // Snapshots with a correct checksum and wrong contents.
 

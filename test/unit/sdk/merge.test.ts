@@ -15,8 +15,8 @@ import {
 } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { shuffled } from "../../../simulation/stream.ts";
-import { freshCore } from "../../property/core.ts";
-import { contentsOf, crafted } from "../../support/crafted.ts";
+import { freshCore } from "../../support/core.ts";
+import { contentsOf, crafted } from "../../support/crafted/crafted.ts";
 import { dyadicVectors, stream } from "../../support/scenario.ts";
 
 const WINDOW = { ms: 60_000 };

@@ -1,8 +1,8 @@
 import { getHeapStatistics } from "node:v8";
 import { delayLinTs, delayLinUcb, otfLinUcb, policies, Recommender, SnapshotError } from "afterclick";
 import { beforeAll, describe, expect, it } from "vitest";
-import { freshCore } from "../../property/core.ts";
-import { contentsOf, crafted } from "../../support/crafted.ts";
+import { freshCore } from "../../support/core.ts";
+import { contentsOf, crafted } from "../../support/crafted/crafted.ts";
 
 const { core } = freshCore();
 let recommender: Recommender;

@@ -4,7 +4,7 @@ import { configureModel, featurizer, learnt, type ModelConfig, reconfigureModel 
 import { differences } from "../../../worker/domain/model/reconfiguration.ts";
 import { relearntModel } from "../../../worker/domain/model/relearnt-model.ts";
 import type { Action, ModelBody } from "../../../worker/protocol/schema.ts";
-import { matrixOf } from "../../support/matrix.ts";
+import { matrixOf } from "../../support/reference/matrix.ts";
 
 const window = { ms: 3_600_000 };
 const configOf = (body: Partial<ModelBody> = {}): Promise<ModelConfig> => configureModel({ window, ...body });

@@ -1,7 +1,7 @@
 import { evaluate, isTooFew, type LoggedDecision, otfLinTs, type PolicyDescriptor, uniform } from "afterclick";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { evaluatedLists, listReport } from "../../../cli/evaluate/list-report.ts";
-import { matrixOf } from "../../support/matrix.ts";
+import { matrixOf } from "../../support/reference/matrix.ts";
 import { call, convert, createModel, HOUR_MS, keep, recommend } from "../support/client.ts";
 import { DAY_MS, MINUTE_MS, ring, tick, useClock } from "../support/clock.ts";
 import { eventSource } from "../support/event-source.ts";

@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { CoreProcess } from "../../../../src/core/core-process.ts";
 import { CandidateBatches } from "../../../../src/model/batch/candidate-batches.ts";
 import { parseGaussianProcess } from "../../../../src/model/gaussian-process/gaussian-process-settings.ts";
-import { freshCore } from "../../../property/core.ts";
+import { freshCore } from "../../../support/core.ts";
 
 // When the candidate of a batch is chosen anew.
 

@@ -3,7 +3,7 @@ import { CoreProcess } from "../../../../src/core/core-process.ts";
 import { GaussianProcess } from "../../../../src/model/gaussian-process/gaussian-process.ts";
 import { parseGaussianProcess } from "../../../../src/model/gaussian-process/gaussian-process-settings.ts";
 import { Pending } from "../../../../src/pending.ts";
-import { freshCore } from "../../../property/core.ts";
+import { freshCore } from "../../../support/core.ts";
 
 // Maintenance runs now and then, not with every impression. The tests count work instead of time.
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { BernoulliPosterior } from "../../../../src/model/gaussian-process/bernoulli-posterior.ts";
 import { parseDelayAware } from "../../../../src/model/gaussian-process/delay-aware-settings.ts";
-import { freshCore } from "../../../property/core.ts";
+import { freshCore } from "../../../support/core.ts";
 
 // The prediction for a domain is computed once for each change.
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { compassSearch } from "../../../../src/model/gaussian-process/compass-search.ts";
-import { freshCore } from "../../../property/core.ts";
+import { freshCore } from "../../../support/core.ts";
 
 const { core } = freshCore();
 const search = { start: [0, 0], grid: [[-1, 1], [-1, 1]], bounds: [8, 5], leastStep: 0.01 }; // biome-ignore format: one line

@@ -1,6 +1,6 @@
 import { type AppendedImpression, additiveMatern32, delayGpTs, delayGpUcb, gaussianProcess, type Policy } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { solved } from "../../../support/dense.ts";
+import { solved } from "../../../support/reference/dense.ts";
 import { running } from "../../../support/running.ts";
 
 // Delay-aware Gaussian-process policies in a changing world.

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { type Core, instantiate, type KernelSpec } from "../../../../src/core/core.ts";
 import { fitted, mostProbable } from "../../../../src/model/gaussian-process/hyperparameters.ts";
 import { kernelSpec } from "../../../../src/model/gaussian-process/kernel.ts";
-import { solved } from "../../../support/dense.ts";
+import { solved } from "../../../support/reference/dense.ts";
 import { stream } from "../../../support/scenario.ts";
 
 // Schedule and input of hyper-parameter fits in delay-aware Gaussian processes, and their adoption.

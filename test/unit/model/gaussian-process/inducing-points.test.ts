@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { inducingPoints } from "../../../../src/model/gaussian-process/inducing-points.ts";
 import { kernelSpec, linear, squaredExponential } from "../../../../src/model/gaussian-process/kernel.ts";
-import { freshCore } from "../../../property/core.ts";
+import { freshCore } from "../../../support/core.ts";
 import { stream } from "../../../support/scenario.ts";
 
 const { core } = freshCore();

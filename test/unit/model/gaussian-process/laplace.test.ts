@@ -2,7 +2,7 @@ import { expect, it, vi } from "vitest";
 import { CoreProcess } from "../../../../src/core/core-process.ts";
 import { additiveMatern32, kernelSpec, squaredExponential } from "../../../../src/model/gaussian-process/kernel.ts";
 import { laplaceEvidence, laplaceMode } from "../../../../src/model/gaussian-process/laplace.ts";
-import { freshCore } from "../../../property/core.ts";
+import { freshCore } from "../../../support/core.ts";
 
 // The mode of rates' latent function.
 

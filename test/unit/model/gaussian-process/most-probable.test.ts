@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { KernelSpec } from "../../../../src/core/core.ts";
 import { fitted, mostProbable, prior } from "../../../../src/model/gaussian-process/hyperparameters.ts";
 import { kernelSpec, matern32 } from "../../../../src/model/gaussian-process/kernel.ts";
-import { freshCore } from "../../../property/core.ts";
+import { freshCore } from "../../../support/core.ts";
 import { stream } from "../../../support/scenario.ts";
 
 const { core } = freshCore();

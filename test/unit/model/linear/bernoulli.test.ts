@@ -1,7 +1,7 @@
 import { type AppendedImpression, additiveMatern32, delayGpTs, delayGpUcb, gaussianProcess, type Policy } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { solved } from "../../../support/dense.ts";
-import { PlainRidge } from "../../../support/plain-ridge.ts";
+import { solved } from "../../../support/reference/dense.ts";
+import { PlainRidge } from "../../../support/reference/plain-ridge.ts";
 import { running } from "../../../support/running.ts";
 
 // Gaussian-process policies with `rewards: "bernoulli"`.

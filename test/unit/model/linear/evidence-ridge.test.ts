@@ -1,6 +1,6 @@
 import { type DelayLinUcbOptions, delayLinTs, delayLinUcb, Recommender, type Window } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { dot, PlainRidge } from "../../../support/plain-ridge.ts";
+import { dot, PlainRidge } from "../../../support/reference/plain-ridge.ts";
 import { dyadicVectors, stream } from "../../../support/scenario.ts";
 
 // Compares the delay-aware linear policies with a plain model: lists of all impressions, with sums and solves by definition.

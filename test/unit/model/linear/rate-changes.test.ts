@@ -1,8 +1,8 @@
 import { type DelayLinTsOptions, delayLinTs, delayLinUcb, type Policy, policies, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { freshCore } from "../../../property/core.ts";
-import { contentsOf, crafted } from "../../../support/crafted.ts";
-import { intervalOf } from "../../../support/plain-delays.ts";
+import { freshCore } from "../../../support/core.ts";
+import { contentsOf, crafted } from "../../../support/crafted/crafted.ts";
+import { intervalOf } from "../../../support/reference/plain-delays.ts";
 import { stream } from "../../../support/scenario.ts";
 
 // Delay-aware linear policies after a change of rates, without being told.

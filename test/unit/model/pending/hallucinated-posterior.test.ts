@@ -3,7 +3,7 @@ import { CoreProcess } from "../../../../src/core/core-process.ts";
 import { GaussianProcess } from "../../../../src/model/gaussian-process/gaussian-process.ts";
 import { parseGaussianProcess } from "../../../../src/model/gaussian-process/gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "../../../../src/model/pending/hallucinated-posterior.ts";
-import { freshCore } from "../../../property/core.ts";
+import { freshCore } from "../../../support/core.ts";
 
 // A posterior of two processes, each in a domain of its own.
 

@@ -12,7 +12,7 @@ import {
 import { describe, expect, it } from "vitest";
 import { Ridge } from "../../../../src/model/linear/ridge.ts";
 import { DelayedPosterior } from "../../../../src/model/pending/delayed-posterior.ts";
-import { freshCore } from "../../../property/core.ts";
+import { freshCore } from "../../../support/core.ts";
 import { stream } from "../../../support/scenario.ts";
 
 // Compares GP-UCB-SDF with its definition: one process of all impressions, one of known outcomes, which is refitted, and

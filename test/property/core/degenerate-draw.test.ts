@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
-import { CoreProcess } from "../../src/core/core-process.ts";
-import { freshCore } from "./core.ts";
+import { SQUARED_EXPONENTIAL } from "../../../assembly/abi.ts";
+import { CoreProcess } from "../../../src/core/core-process.ts";
+import { freshCore } from "../../support/core.ts";
 
 // A few numbers determine a smooth function at many points. The rest of its covariance is rounding, which no draw may show.
 

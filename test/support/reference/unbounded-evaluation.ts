@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import { estimateOf, weightsOf } from "../../src/evaluation/estimate/row.ts";
-import { PARTS } from "../../src/evaluation/estimators.ts";
-import { type EvaluationRequest, weighedLog } from "../../src/evaluation/weighed-log.ts";
+import { estimateOf, weightsOf } from "../../../src/evaluation/estimate/row.ts";
+import { PARTS } from "../../../src/evaluation/estimators.ts";
+import { type EvaluationRequest, weighedLog } from "../../../src/evaluation/weighed-log.ts";
 
-const module = new WebAssembly.Module(readFileSync(new URL("../../dist/core.wasm", import.meta.url)));
+const module = new WebAssembly.Module(readFileSync(new URL("../../../dist/core.wasm", import.meta.url)));
 
 /** The estimates of an evaluation before it asks whether they have enough data and support, however few the decisions. */
 export async function unboundedEvaluation(request: EvaluationRequest) {

@@ -1,5 +1,5 @@
-import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, MATERN52, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
-import type { KernelSpec } from "../../src/core/core.ts";
+import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, MATERN52, SQUARED_EXPONENTIAL } from "../../../assembly/abi.ts";
+import type { KernelSpec } from "../../../src/core/core.ts";
 
 // A naive Gaussian process: the kernel matrix of every single evaluation, solved by Gauss-Jordan elimination.
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { freshCore } from "./core.ts";
+import { freshCore } from "../../support/core.ts";
 // Philox4x32-10 and normal quantiles in 60 digits, computed with Python and mpmath. The draws in `far` have probabilities below 1e-11.
 import literals from "./random.json" with { type: "json" };
 

@@ -1,4 +1,4 @@
-import type { Core } from "../../src/core/core.ts";
+import type { Core } from "../../../src/core/core.ts";
 
 // Snapshots with a correct checksum whose contents another program has changed.
 

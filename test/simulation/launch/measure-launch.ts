@@ -1,6 +1,6 @@
 import { Tinypool } from "tinypool";
-import { command, type Values, wholeNumber } from "../../cli/command.ts";
-import { progressBar } from "../../cli/progress.ts";
+import { command, type Values, wholeNumber } from "../../../cli/command.ts";
+import { progressBar } from "../../../cli/progress.ts";
 import type { Launch, Launched } from "./launch.ts";
 
 const USAGE = `Plays the first impressions of new models, 100 a second on four isolates, while KV is a minute late. Each seed is played three
@@ -32,7 +32,7 @@ async function main(values: Values<typeof options>): Promise<void> {
   const runs = wholeNumber("--runs", values.runs, 1);
   const first = wholeNumber("--seed", values.seed, 1);
   const impressions = wholeNumber("--impressions", values.impressions, 1);
-  const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: 2 });
+  const pool = new Tinypool({ filename: new URL("../pool-worker.ts", import.meta.url).href, maxThreads: 2 });
   const bar = progressBar("{bar} {value}/{total} launches, {eta_formatted} left");
   bar.start(runs * shops.length * Object.keys(ways).length, 0);
 

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import { delayLinTs, merge, Recommender } from "afterclick";
-import { shuffled, stream } from "../../simulation/stream.ts";
-import type { ConversionEvent } from "../../worker/domain/conversion/event.ts";
-import { resolved } from "../../worker/domain/conversion/reward.ts";
-import { shownAtOf, uuidAt } from "../../worker/domain/ids/uuid.ts";
-import type { ImpressionRow } from "../../worker/domain/impression/impression.ts";
-import { configureModel, startModel } from "../../worker/domain/model/model.ts";
-import { decodePublication } from "../../worker/domain/model/publication.ts";
-import { encoded } from "../../worker/edge/outbox.ts";
-import type { Answer, Description } from "../../worker/rpc/message.ts";
-import { NodeWorld } from "./node-world.ts";
-import { Clock } from "./world.ts";
+import { shuffled, stream } from "../../../simulation/stream.ts";
+import type { ConversionEvent } from "../../../worker/domain/conversion/event.ts";
+import { resolved } from "../../../worker/domain/conversion/reward.ts";
+import { shownAtOf, uuidAt } from "../../../worker/domain/ids/uuid.ts";
+import type { ImpressionRow } from "../../../worker/domain/impression/impression.ts";
+import { configureModel, startModel } from "../../../worker/domain/model/model.ts";
+import { decodePublication } from "../../../worker/domain/model/publication.ts";
+import { encoded } from "../../../worker/edge/outbox.ts";
+import type { Answer, Description } from "../../../worker/rpc/message.ts";
+import { NodeWorld } from "../node-world.ts";
+import { Clock } from "../world.ts";
 
 const START = 4_102_444_800_000;
 const MINUTE_MS = 60_000;

@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { getHeapStatistics } from "node:v8";
 import { parentPort, workerData } from "node:worker_threads";
 import { merge, NumericalError, policies, Recommender, SnapshotError } from "afterclick";
-import { listed } from "../conformance/stated.ts";
-import { freshCore } from "../property/core.ts";
+import { listed } from "../../conformance/stated.ts";
+import { freshCore } from "../core.ts";
+import { create, history } from "../history.ts";
+import { stream } from "../scenario.ts";
 import { changed, configOf, contentsOf, crafted } from "./crafted.ts";
-import { create, history } from "./history.ts";
-import { stream } from "./scenario.ts";
 
 // Restores crafted snapshots in a thread of its own, which the test can end if one of them hangs.
 
@@ -23,7 +23,7 @@ export interface Fate {
 /** `per`: snapshots for each setting of each policy. `merged`: for each setting that merges. Or `files`: snapshots in files. */
 export type Task = { readonly per: number } | { readonly merged: number } | { readonly files: readonly string[] };
 
-const module = new WebAssembly.Module(readFileSync(new URL("../../dist/core.wasm", import.meta.url)));
+const module = new WebAssembly.Module(readFileSync(new URL("../../../dist/core.wasm", import.meta.url)));
 
 const heapBytes = (): number => {
   const { used_heap_size, external_memory } = getHeapStatistics();

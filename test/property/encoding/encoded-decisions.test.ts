@@ -16,8 +16,8 @@ import {
   vocabularyOf,
 } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { MOST_LENGTH, plainEncoder } from "../support/plain-encoder.ts";
-import { stream } from "../support/scenario.ts";
+import { MOST_LENGTH, plainEncoder } from "../../support/reference/plain-encoder.ts";
+import { stream } from "../../support/scenario.ts";
 
 // A decision among encoded actions is the decision among their vectors before these are rounded.
 

@@ -1,7 +1,7 @@
 import { encoder, type NamedFeatures } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { freshCore, stageOf } from "./core.ts";
+import { freshCore, stageOf } from "../../support/core.ts";
 
 // `among` gives the same bits and errors as `encode`, but faster.
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { freshCore } from "./core.ts";
+import { freshCore } from "../../support/core.ts";
 
 const { core } = freshCore();
 

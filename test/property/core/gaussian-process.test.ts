@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, MATERN52, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
-import type { KernelSpec } from "../../src/core/core.ts";
-import { CoreProcess } from "../../src/core/core-process.ts";
-import { freshCore } from "./core.ts";
-import { cholesky, covariance, type Evaluation, matrixOf, naivePosterior, solve } from "./naive-process.ts";
+import { ADDITIVE_MATERN32, KERNEL_IDS, LINEAR, MATERN12, MATERN32, MATERN52, SQUARED_EXPONENTIAL } from "../../../assembly/abi.ts";
+import type { KernelSpec } from "../../../src/core/core.ts";
+import { CoreProcess } from "../../../src/core/core-process.ts";
+import { freshCore } from "../../support/core.ts";
+import { cholesky, covariance, type Evaluation, matrixOf, naivePosterior, solve } from "../../support/reference/naive-process.ts";
 
 // Compares the core's Gaussian process, after any sequence of operations, with a naive posterior of every single
 // evaluation. Many points coincide: the core merges them, and the reference does not.

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Core } from "../../src/core/core.ts";
-import type { RidgeHandle } from "../../src/core/ridge-handle.ts";
-import { freshCore, logDeterminant, rankedBy, stageOf } from "./core.ts";
-import { dot, exact, type Fraction, plus, rounded, solveExactly, times, ZERO } from "./fraction.ts";
+import type { Core } from "../../../src/core/core.ts";
+import type { RidgeHandle } from "../../../src/core/ridge-handle.ts";
+import { freshCore, logDeterminant, rankedBy, stageOf } from "../../support/core.ts";
+import { dot, exact, type Fraction, plus, rounded, solveExactly, times, ZERO } from "../../support/reference/fraction.ts";
 
 // The core's ridge posterior against exact rational arithmetic: theta = V^-1 B and width^2 = x^T V^-1 x with
 // V = ridge I + sum x x^T and B = sum reward x. Sizes are on both sides of the loops' two, four, eight and sixteen lanes.

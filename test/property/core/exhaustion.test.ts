@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { LINEAR, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
-import type { Core } from "../../src/core/core.ts";
-import { CoreProcess } from "../../src/core/core-process.ts";
-import type { CoreExports } from "../../src/core/exports.ts";
-import { encoder } from "../../src/encoding/encoder.ts";
-import { freshCore, smallCore, stageOf } from "./core.ts";
+import { LINEAR, SQUARED_EXPONENTIAL } from "../../../assembly/abi.ts";
+import type { Core } from "../../../src/core/core.ts";
+import { CoreProcess } from "../../../src/core/core-process.ts";
+import type { CoreExports } from "../../../src/core/exports.ts";
+import { encoder } from "../../../src/encoding/encoder.ts";
+import { freshCore, smallCore, stageOf } from "../../support/core.ts";
 
 // If memory cannot grow, a call reports this. It succeeds as soon as there is room.
 

@@ -1,7 +1,7 @@
 import { encoder, type NamedFeatures } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MOST_LENGTH, plainEncoder } from "../support/plain-encoder.ts";
+import { MOST_LENGTH, plainEncoder } from "../../support/reference/plain-encoder.ts";
 
 // Compares the encoder with a second implementation.
 

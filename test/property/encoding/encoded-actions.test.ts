@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Core } from "../../src/core/core.ts";
-import type { RidgeHandle } from "../../src/core/ridge-handle.ts";
-import type { CatalogueColumns } from "../../src/encoding/catalogue-columns.ts";
-import type { Entry } from "../../src/encoding/components.ts";
-import type { EncodedActions } from "../../src/encoding/encoded-actions.ts";
-import { type EncoderOptions, encoder } from "../../src/encoding/encoder.ts";
-import type { NamedFeatures } from "../../src/encoding/terms.ts";
-import { vocabularyOf } from "../../src/encoding/vocabulary.ts";
-import { MOST_LENGTH, type PlainVector, plainEncoder } from "../support/plain-encoder.ts";
-import { freshCore, rankedBy, stageOf } from "./core.ts";
+import type { Core } from "../../../src/core/core.ts";
+import type { RidgeHandle } from "../../../src/core/ridge-handle.ts";
+import type { CatalogueColumns } from "../../../src/encoding/catalogue-columns.ts";
+import type { Entry } from "../../../src/encoding/components.ts";
+import type { EncodedActions } from "../../../src/encoding/encoded-actions.ts";
+import { type EncoderOptions, encoder } from "../../../src/encoding/encoder.ts";
+import type { NamedFeatures } from "../../../src/encoding/terms.ts";
+import { vocabularyOf } from "../../../src/encoding/vocabulary.ts";
+import { freshCore, rankedBy, stageOf } from "../../support/core.ts";
+import { MOST_LENGTH, type PlainVector, plainEncoder } from "../../support/reference/plain-encoder.ts";
 
 // The core scores the actions of a catalogue without their vectors. The scores are those of the unrounded vectors, as a second implementation
 // of the encoder has them, up to single precision.

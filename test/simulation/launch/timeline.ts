@@ -1,5 +1,5 @@
-import type { CallFault, Faults, KvFault } from "../support/workerd/isolate.ts";
-import type { Clock } from "./world.ts";
+import type { CallFault, Faults, KvFault } from "../../support/workerd/isolate.ts";
+import type { Clock } from "../world.ts";
 
 /** Time of a message in one direction. */
 const NETWORK_MS = 5;

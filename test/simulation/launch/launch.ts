@@ -1,8 +1,8 @@
-import { stream } from "../../simulation/stream.ts";
-import { Caller } from "./caller.ts";
-import { NodeWorld } from "./node-world.ts";
+import { stream } from "../../../simulation/stream.ts";
+import { Caller } from "../caller.ts";
+import { NodeWorld } from "../node-world.ts";
+import { Clock, Dice } from "../world.ts";
 import { SlowKv, Timeline } from "./timeline.ts";
-import { Clock, Dice } from "./world.ts";
 
 // In the year 2100, so that no real alarm fires by itself.
 const START = 4_102_444_800_000;

@@ -1,6 +1,6 @@
 import { Tinypool } from "tinypool";
-import { command, type Values, wholeNumber } from "../../cli/command.ts";
-import { progressBar } from "../../cli/progress.ts";
+import { command, type Values, wholeNumber } from "../../../cli/command.ts";
+import { progressBar } from "../../../cli/progress.ts";
 import type { Order, Ordered } from "./orders.ts";
 
 const USAGE = `Sends the same events through 1, 4 and 16 shards, in three orders each, and compares the published bytes. The events include
@@ -19,7 +19,7 @@ const options = { impressions: { type: "string", default: "100000" }, doublings:
 
 async function main(values: Values<typeof options>): Promise<boolean> {
   const impressions = wholeNumber("--impressions", values.impressions, 1);
-  const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: 2 });
+  const pool = new Tinypool({ filename: new URL("../pool-worker.ts", import.meta.url).href, maxThreads: 2 });
   const doublings = values.doublings === undefined ? undefined : wholeNumber("--doublings", values.doublings, 1, 30);
   const before: Uint8Array | undefined = doublings && (await pool.run(doublings, { name: "grown" }));
   const settings = [1, 4, 16].flatMap((shards) => [0, 1, 2].map((order): Order => ({ impressions, shards, order, before })));

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { CoreExports } from "../../src/core/exports.ts";
-import { freshCore } from "./core.ts";
+import type { CoreExports } from "../../../src/core/exports.ts";
+import { freshCore } from "../../support/core.ts";
 
 // Tests the core's memory under any sequence of allocations and releases. Each block is filled with its own number.
 

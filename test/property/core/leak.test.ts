@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { LINEAR, MATERN32, SQUARED_EXPONENTIAL } from "../../assembly/abi.ts";
-import type { Core, KernelSpec } from "../../src/core/core.ts";
-import { CoreProcess } from "../../src/core/core-process.ts";
-import { encoder } from "../../src/encoding/encoder.ts";
-import { freshCore, stageOf } from "./core.ts";
+import { LINEAR, MATERN32, SQUARED_EXPONENTIAL } from "../../../assembly/abi.ts";
+import type { Core, KernelSpec } from "../../../src/core/core.ts";
+import { CoreProcess } from "../../../src/core/core-process.ts";
+import { encoder } from "../../../src/encoding/encoder.ts";
+import { freshCore, stageOf } from "../../support/core.ts";
 
 // Repeated operations need no more memory than a few: every call frees what it allocates.
 

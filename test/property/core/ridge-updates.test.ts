@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Core } from "../../src/core/core.ts";
-import type { RidgeHandle } from "../../src/core/ridge-handle.ts";
-import { freshCore } from "./core.ts";
+import type { Core } from "../../../src/core/core.ts";
+import type { RidgeHandle } from "../../../src/core/ridge-handle.ts";
+import { freshCore } from "../../support/core.ts";
 
 // The core adds impressions to the factor of a ridge posterior when the factor is read. When it is read changes no bit.
 
