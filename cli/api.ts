@@ -31,21 +31,45 @@ export interface Call {
   readonly attempts?: number;
 }
 
+/** The address of a worker, as people write it. */
+export const nameOf = ({ href }: URL): string => href.replace(/\/$/, "");
+
+/** The address of a path of the worker. A worker that is mounted has a path of its own before it. */
+export function addressOf(base: URL, path: string): URL {
+  return new URL(base.pathname.replace(/\/$/, "") + path, base);
+}
+
 /**
  * Calls a worker. Sends the same request again after a failed connection, a 429 or a 503.
  *
  * @returns the answer's body, null if it has none. `resent`: whether the worker may have taken an earlier attempt whose answer was lost.
- * @throws {ApiError} for any other error answer. @throws {UnreachableError} if no attempt was answered.
+ * @throws {ApiError} for any other error answer, and for one that is no JSON. @throws {UnreachableError} if no attempt was answered.
  */
 export function call<Body>(base: URL, path: string, options: Call = {}): Promise<{ body: Body; resent: boolean }> {
-  const read = async (response: Response) => (response.status === 204 ? null : await response.json()) as Body;
+  const read = async (response: Response) => {
+    if (response.status === 204) return null as Body;
+    const text = await response.text();
+    try {
+      return JSON.parse(text) as Body;
+    } catch {
+      throw new ApiError(`${options.method ?? "GET"} ${path}`, response.status, `expected JSON, got ${text.slice(0, 80)}`);
+    }
+  };
   return answered(base, path, options, read, () => AbortSignal.timeout(TIMEOUT_MS));
 }
 
-/** Calls a worker like `call`, and returns the answer's body as a stream without a time limit. */
-export async function open(base: URL, path: string, options: Call = {}): Promise<ReadableStream<Uint8Array>> {
+/** Calls a worker like `call`, and returns the bytes of the answer's body, without a time limit. They throw an `UnreachableError` too. */
+export async function open(base: URL, path: string, options: Call = {}): Promise<AsyncIterable<Uint8Array>> {
   const { body } = await answered(base, path, options, async (response) => response.body as ReadableStream<Uint8Array>);
-  return body;
+  return received(base, body);
+}
+
+async function* received(base: URL, body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw new UnreachableError(`the connection to ${nameOf(base)} broke: ${reasonOf(error as Error)}; run the command again`);
+  }
 }
 
 async function answered<Body>(
@@ -66,14 +90,14 @@ async function answered<Body>(
   for (let attempt = 1; ; attempt++) {
     let pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
     try {
-      const response = await fetch(new URL(path, base), { ...request, signal: limit?.() });
+      const response = await fetch(addressOf(base, path), { ...request, signal: limit?.() });
       if (response.ok) return { body: await read(response), resent };
       const refusal = new ApiError(name, response.status, await detailOf(response));
       if ((response.status !== 429 && response.status !== 503) || attempt >= attempts) throw refusal;
       pauseMs = Math.max(pauseMs, Math.min(1000 * Number(response.headers.get("retry-after")) || 0, LONGEST_PAUSE_MS));
     } catch (error) {
       if (error instanceof ApiError) throw error;
-      if (attempt >= attempts) throw new UnreachableError(`no worker answers at ${base.origin}: ${reasonOf(error as Error)}`);
+      if (attempt >= attempts) throw new UnreachableError(`no worker answers at ${nameOf(base)}: ${reasonOf(error as Error)}`);
       resent = true;
     }
     await sleep(pauseMs);

@@ -18,17 +18,22 @@ const usage = (
 nothing but the worker's code. Run it again to update the code. In a folder without a configuration of wrangler, it first writes
 wrangler.jsonc and worker.js.
 
-Usage: ${called} [--dry-run] [--env ${ENVIRONMENTS.join("|")}]
+Usage: ${called} [--dry-run] [--env ${ENVIRONMENTS.join("|")}] [--path PATH]
 
   --dry-run   bundle the worker and list the other steps; needs no account
   --env NAME  production is the worker of wrangler.jsonc, and the default; staging is a second worker, "NAME-staging", with a KV
               namespace and secrets of its own
+  --path PATH where your own worker mounts it, such as /recommender; default: the root, or the path of the worker's route
 
 Example: ${called} --dry-run
 
 Log in first with \`npx wrangler login\`, or set CLOUDFLARE_API_TOKEN. If the login has several accounts, set CLOUDFLARE_ACCOUNT_ID.`;
 
-const options = { "dry-run": { type: "boolean", default: false }, env: { type: "string", default: "production" } } as const;
+const options = {
+  "dry-run": { type: "boolean", default: false },
+  env: { type: "string", default: "production" },
+  path: { type: "string" },
+} as const;
 
 const HEALTH_TIMEOUT_MS = 10_000;
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
@@ -55,7 +60,7 @@ function cloudflareWith(wrangler: string, folder: string): Cloudflare {
     },
     async isHealthy(address) {
       try {
-        return (await fetch(new URL("/healthz", address), { signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS) })).ok;
+        return (await fetch(new URL("healthz", address), { signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS) })).ok;
       } catch {
         return false;
       }
@@ -68,16 +73,17 @@ async function deployedBy(file: string): Promise<Ran["deployed"]> {
   return lines.map((line) => JSON.parse(line)).findLast(({ type }) => type === "deploy");
 }
 
-async function main({ "dry-run": dryRun, env }: Values<typeof options>): Promise<void> {
+async function main({ "dry-run": dryRun, env, path }: Values<typeof options>): Promise<void> {
   const environment = ENVIRONMENTS.find((each) => each === env);
   if (!environment) throw new UsageError(`--env: expected one of ${ENVIRONMENTS.join(", ")}, got ${env}`);
+  if (path !== undefined && !/^\/[^\s?#*]*$/.test(path)) throw new UsageError(`--path: expected a path that begins with /, got ${path}`);
   const file = configFileIn(".") ?? (await start(".", console.log));
   const wrangler = await installedWrangler(".");
   const config = ofEnvironment(wrangler.readConfig(file) as Environments, environment);
   const folder = await mkdtemp(join(tmpdir(), "afterclick-deploy-"));
   try {
     const accountId = process.env.CLOUDFLARE_ACCOUNT_ID;
-    const deployment = { cloudflare: cloudflareWith(wrangler.path, folder), config, folder, print: console.log, accountId };
+    const deployment = { cloudflare: cloudflareWith(wrangler.path, folder), config, folder, print: console.log, accountId, path };
     await (dryRun ? rehearse(deployment) : deploy(deployment));
   } finally {
     await rm(folder, { recursive: true, force: true });

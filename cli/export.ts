@@ -1,6 +1,6 @@
 // npm run export, npx afterclick export: writes the event log of a model to a file.
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { finished } from "node:stream/promises";
 import { ApiError, open, UnreachableError } from "./api.ts";
@@ -18,7 +18,7 @@ Usage: ${called} --url URL --model NAME [--out FILE] [--after N]
   --url URL     URL of the worker
   --model NAME  name of the model
   --out FILE    file to write, default NAME.jsonl. It replaces a file of this name only once the log is complete
-  --after N     continue after row N of an earlier export
+  --after N     write only the events after row N of an earlier export, by default to NAME-after-N.jsonl. The file must not exist yet
 
 Example: ${called} --url http://127.0.0.1:8787 --model shop --out events.jsonl
 
@@ -31,10 +31,12 @@ const options = {
   after: { type: "string", default: "0" },
 } as const;
 
-async function main({ url = "", model, out = `${model}.jsonl`, after }: Values<typeof options>): Promise<void> {
+async function main({ url = "", model, after, ...rest }: Values<typeof options>): Promise<void> {
   const base = workerUrl(url);
   if (!model) throw new UsageError("--model: expected the name of a model, got none");
   const row = wholeNumber("--after", after, 0);
+  const out = rest.out ?? (row > 0 ? `${model}-after-${row}.jsonl` : `${model}.jsonl`);
+  if (row > 0 && existsSync(out)) throw new UsageError(`--out: expected a new file, as --after leaves out earlier events; ${out} exists`);
   const key = (await callersKeys()).get("AFTERCLICK_SECRET_KEY");
   const body = await open(base, `/v1/models/${encodeURIComponent(model)}/events?after=${row}`, { key });
   const bar = countingBar("events");
@@ -51,7 +53,7 @@ async function main({ url = "", model, out = `${model}.jsonl`, after }: Values<t
 }
 
 /** Writes a log to a file. @returns the number of its events. @throws {LogMismatch} if the log is damaged or ends early. */
-async function written(body: ReadableStream<Uint8Array>, file: string, update: (done: number, all: number) => void): Promise<number> {
+async function written(body: AsyncIterable<Uint8Array>, file: string, update: (done: number, all: number) => void): Promise<number> {
   const output = createWriteStream(file);
   /** Passes lines on after it has written them. */
   async function* copied(): AsyncGenerator<string> {

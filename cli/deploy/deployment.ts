@@ -47,6 +47,8 @@ export interface DeploymentOptions {
   readonly print: (line: string) => void;
   /** The account to use, if the login has several. */
   readonly accountId?: string;
+  /** The path of the worker in one that mounts it. Default: the root, or the path of its route. */
+  readonly path?: string;
   /** Time that a new address has to answer, in ms. */
   readonly healthyWithinMs?: number;
 }
@@ -54,10 +56,10 @@ export interface DeploymentOptions {
 /**
  * Deploys the worker. Creates missing resources in the account, and overwrites nothing but the worker's code.
  *
- * @throws {DeployError} if there is no login or no single account, if wrangler fails, or if the worker does not answer.
+ * @throws {DeployError} if there is no login or no single account, if wrangler fails, or if the worker has no address or does not answer.
  */
 export async function deploy(options: DeploymentOptions): Promise<void> {
-  const { cloudflare, config, folder, print, accountId, healthyWithinMs = HEALTHY_WITHIN_MS } = options;
+  const { cloudflare, config, folder, print, accountId, path, healthyWithinMs = HEALTHY_WITHIN_MS } = options;
   print(`Account: ${await account(cloudflare, accountId ?? config.account_id)}`);
   const file = await writeConfig(folder, await withNamespaces(cloudflare, config, print));
   const secrets = await missingSecrets(cloudflare, config.name);
@@ -65,12 +67,18 @@ export async function deploy(options: DeploymentOptions): Promise<void> {
   await writeFile(secretsFile, JSON.stringify(secrets), { mode: 0o600 });
 
   print(`Deploying ${config.name}.`);
-  const { deployed } = await run(cloudflare, ["deploy", "--config", file, "--keep-vars", "--secrets-file", secretsFile]);
-  // Printed at once, because nobody can read the secrets later, even if a following step fails.
-  if (Object.keys(secrets).length > 0) print(shownOnce(secrets));
-  const address = addressOf(deployed?.targets ?? []);
-  if (!address)
+  const ran = await cloudflare.wrangler(["deploy", "--config", file, "--keep-vars", "--secrets-file", secretsFile]);
+  // Nobody can read the secrets later. A deployment may store them and fail at a following step, such as a route.
+  if (Object.keys(secrets).length > 0) print(shownOnce(secrets, ran.ok));
+  if (!ran.ok) throw refused("deploy", ran);
+  const targets = ran.deployed?.targets?.filter((target) => !target.startsWith("schedule:")) ?? [];
+  if (targets.length === 0)
     throw new DeployError("The worker is deployed, but has no address. Add a route or a workers.dev subdomain, then deploy again.");
+  const address = addressOf(targets, path);
+  if (!address) {
+    print(`The worker is deployed at ${targets.join(", ")}. Check it with: npx afterclick doctor --url URL`);
+    return;
+  }
   if (!(await healthy(cloudflare, address, healthyWithinMs))) {
     throw new DeployError(
       `The worker is deployed, but ${address}healthz does not answer yet. A new subdomain can take some minutes: open it later.`,
@@ -169,10 +177,24 @@ function refused(command: string, { stdout, stderr }: Ran): DeployError {
   return new DeployError(`wrangler ${command} failed:\n${(stderr.trim() || stdout).trim()}`);
 }
 
-/** The first target that is a host. Wrangler states workers.dev addresses with a protocol and custom domains without. */
-function addressOf(targets: readonly string[]): URL | null {
-  const domain = targets.find((target) => target.includes("(custom domain"))?.split(" ")[0];
-  return URL.parse(targets.find((target) => target.startsWith("https://")) ?? `https://${domain ?? ""}`);
+/**
+ * The address of the worker, with a slash at its end. Wrangler states workers.dev addresses with a protocol, and custom domains and routes
+ * without. A route with a wildcard in its host has none.
+ */
+function addressOf(targets: readonly string[], path?: string): URL | undefined {
+  const hosts = targets.map((target) =>
+    target
+      .split(" ")[0]
+      .replace(/^https:\/\//, "")
+      .replace(/\*$/, ""),
+  );
+  const first = Math.max(
+    0,
+    targets.findIndex((target) => target.startsWith("https://")),
+  );
+  const host = [hosts[first], ...hosts].find((each) => !each.includes("*"));
+  const found = URL.parse(`https://${host ?? ""}`);
+  return found ? new URL(`${path ?? found.pathname}/`.replace(/\/+$/, "/"), found) : undefined;
 }
 
 async function healthy(cloudflare: Cloudflare, address: URL, withinMs: number): Promise<boolean> {
@@ -184,9 +206,10 @@ async function healthy(cloudflare: Cloudflare, address: URL, withinMs: number): 
   return true;
 }
 
-function shownOnce(secrets: Readonly<Record<string, string>>): string {
+function shownOnce(secrets: Readonly<Record<string, string>>, areStored: boolean): string {
   const lines = Object.entries(secrets).map(([name, value]) => `  ${name}='${value}'`);
-  return `\nNew secrets. Save them now: neither this command nor Cloudflare shows them again.\n\n${lines.join("\n")}\n`;
+  const head = areStored ? "New secrets." : "New secrets, which the failed deployment may have stored.";
+  return `\n${head} Save them now: neither this command nor Cloudflare shows them again.\n\n${lines.join("\n")}\n`;
 }
 
 function farewell(address: URL): string {

@@ -23,10 +23,11 @@ interface Waiting {
   readonly dueAt: number;
 }
 
-/** A webhook and its events. */
-interface Signed {
+/** The content of a webhook. Each delivery signs it anew, because the worker refuses a signature that is older than five minutes. */
+interface Message {
+  readonly id: string;
+  readonly body: string;
   readonly events: readonly Event[];
-  readonly request: ReturnType<typeof signed>;
 }
 
 /** Simulates a shop's backend: sends due conversions in signed webhooks, out of order and some of them twice. */
@@ -34,7 +35,7 @@ export class Sender {
   readonly #options: SenderOptions;
   readonly #webhook: Webhook;
   #waiting: Waiting[] = [];
-  #repeats: { readonly signed: Signed; readonly dueAt: number }[] = [];
+  #repeats: { readonly message: Message; readonly dueAt: number }[] = [];
   #webhooks = 0;
   #complete = false;
 
@@ -50,7 +51,7 @@ export class Sender {
 
   /** Number of pending deliveries. */
   get waiting(): number {
-    return this.#waiting.length + this.#repeats.reduce((sum, { signed }) => sum + signed.events.length, 0);
+    return this.#waiting.length + this.#repeats.reduce((sum, { message }) => sum + message.events.length, 0);
   }
 
   /** Declares that no more conversions will be scheduled. `run` then ends after the last delivery. */
@@ -62,38 +63,37 @@ export class Sender {
   async run(): Promise<void> {
     while (!this.#complete || this.#waiting.length > 0 || this.#repeats.length > 0) {
       await sleep(TICK_MS);
-      await Promise.all(this.#due(Date.now()).map((signed) => this.#deliver(signed)));
+      await Promise.all(this.#due(Date.now()).map((message) => this.#deliver(message)));
     }
   }
 
-  #due(now: number): Signed[] {
-    const repeats = this.#repeats.filter(({ dueAt }) => dueAt <= now).map(({ signed }) => signed);
+  #due(now: number): Message[] {
+    const repeats = this.#repeats.filter(({ dueAt }) => dueAt <= now).map(({ message }) => message);
     this.#repeats = this.#repeats.filter(({ dueAt }) => dueAt > now);
     const due = this.#waiting.filter(({ dueAt }) => dueAt <= now);
     this.#waiting = this.#waiting.filter(({ dueAt }) => dueAt > now);
     const events = shuffled(this.#options.plan, due, ({ row }) => row).map(({ event }) => event);
     const webhooks = Array.from({ length: Math.ceil(events.length / MOST_ITEMS) }, (_, i) => {
-      const webhook = this.#sign(events.slice(i * MOST_ITEMS, (i + 1) * MOST_ITEMS), now);
+      const message = this.#messageOf(events.slice(i * MOST_ITEMS, (i + 1) * MOST_ITEMS), now);
       const delay = repeatDelay(this.#options.plan, this.#webhooks++);
-      if (delay !== undefined) this.#repeats.push({ signed: webhook, dueAt: now + TICK_MS + delay });
-      return webhook;
+      if (delay !== undefined) this.#repeats.push({ message, dueAt: now + TICK_MS + delay });
+      return message;
     });
     return [...webhooks, ...repeats];
   }
 
-  #sign(events: Event[], now: number): Signed {
+  #messageOf(events: Event[], now: number): Message {
     for (const event of events) event.happenedAt = now;
     const id = `msg_${this.#options.run}_${this.#webhooks}`;
-    const sentAt = new Date(now);
     const data = events.map(({ impressionId }) => ({ impressionId, reward: 1 }));
-    const body = JSON.stringify({ type: "conversion", timestamp: sentAt.toISOString(), data });
-    return { events, request: signed(this.#webhook, id, sentAt, body) };
+    const body = JSON.stringify({ type: "conversion", timestamp: new Date(now).toISOString(), data });
+    return { id, body, events };
   }
 
-  async #deliver({ events, request }: Signed): Promise<void> {
+  async #deliver({ id, body, events }: Message): Promise<void> {
     const { base, tally } = this.#options;
     try {
-      const answer = await call<Delivered>(base, "/v1/conversions", request);
+      const answer = await call<Delivered>(base, "/v1/conversions", signed(this.#webhook, id, new Date(), body));
       events.forEach((event, i) => {
         tally.classify(event, answer.body.conversions[i]?.status ?? "nothing", answer.resent);
       });

@@ -30,7 +30,7 @@ describe("the section", { shuffle: false }, () => {
 
   it("installs all that it needs", async () => {
     const [install, check] = blocksIn("console");
-    expect(check).toBe("npx tsc\nnpx afterclick deploy --dry-run\nnpx afterclick deploy\n");
+    expect(check).toBe("npx tsc\nnpx afterclick deploy --dry-run\nnpx afterclick deploy --path /recommender\n");
     await writeFile(join(folder, "package.json"), "{}");
     installTarball(folder, await packed());
     const named = Array.from(install.matchAll(/^npm install (.*)$/gm), ([, words]) => words.split(" ")).flat();

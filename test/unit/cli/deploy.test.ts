@@ -34,6 +34,8 @@ class Account implements Cloudflare {
   deployments: WranglerConfig[] = [];
   targets = ["https://afterclick.shop.workers.dev", "schedule: */15 * * * *"];
   refusal = "";
+  /** Whether the deployment stores the worker with its secrets, and then fails. */
+  failsLate = false;
   healthy = true;
   calls: string[] = [];
 
@@ -54,7 +56,7 @@ class Account implements Cloudflare {
     const [file, secretsFile] = ["--config", "--secrets-file"].map((option) => args[args.indexOf(option) + 1]);
     this.deployments.push(JSON.parse(await readFile(file, "utf8")));
     for (const [name, value] of Object.entries<string>(JSON.parse(await readFile(secretsFile, "utf8")))) this.secrets.set(name, value);
-    return { ...succeeded(""), deployed: { targets: this.targets } };
+    return { ...succeeded(""), ok: !this.failsLate, deployed: { targets: this.targets } };
   }
 
   async isHealthy(address: URL): Promise<boolean> {
@@ -177,7 +179,14 @@ it.each(["whoami", "kv namespace list", "secret list", "deploy"])("passes on tha
   cloudflare.refusal = command === "secret list" ? "secret list afterclick" : command;
   await expect(deployed()).rejects.toThrow(`wrangler ${command} failed:\nERROR not today`);
   expect(cloudflare.secrets.size).toBe(0);
-  expect(printed).not.toContain("AFTERCLICK_");
+});
+
+it("shows the secrets of a deployment that stored them and failed at a later step", async () => {
+  cloudflare.failsLate = true;
+  await expect(deployed()).rejects.toThrow("wrangler deploy failed");
+  expect(printed).toContain("New secrets, which the failed deployment may have stored. Save them now");
+  expect(cloudflare.secrets.size).toBe(5);
+  for (const [name, value] of cloudflare.secrets) expect(printed).toContain(`${name}='${value}'`);
 });
 
 it("shows the secrets of a worker that does not answer yet", async () => {
@@ -190,8 +199,28 @@ it("finds the address of a custom domain, and says if there is none", async () =
   cloudflare.targets = ["schedule: */15 * * * *", "learn.shop.example (custom domain)"];
   await deployed();
   expect(cloudflare.calls.at(-1)).toBe("health of https://learn.shop.example/");
-  cloudflare.targets = [];
+  cloudflare.targets = ["schedule: */15 * * * *"];
   await expect(deployed()).rejects.toThrow("has no address");
+});
+
+it.each([
+  [["shop.example/*"], undefined, "https://shop.example/"],
+  [["shop.example/learn/* (zone name: shop.example)"], undefined, "https://shop.example/learn/"],
+  [["*.shop.example/*", "https://a.shop.workers.dev"], undefined, "https://a.shop.workers.dev/"],
+  [["shop.example/*"], "/recommender", "https://shop.example/recommender/"],
+  [["https://a.shop.workers.dev"], "/recommender/", "https://a.shop.workers.dev/recommender/"],
+])("looks for the worker of %j, mounted at %s, at %s", async (targets, path, address) => {
+  cloudflare.targets = [...targets];
+  await deployed({ path });
+  expect(cloudflare.calls.at(-1)).toBe(`health of ${address}`);
+  expect(printed).toContain(`curl -X PUT ${address}v1/models/shop`);
+});
+
+it("leaves the check of a route with a wildcard in its host to the doctor", async () => {
+  cloudflare.targets = ["*.shop.example/*"];
+  await deployed();
+  expect(printed).toContain("The worker is deployed at *.shop.example/*. Check it with: npx afterclick doctor --url URL");
+  expect(cloudflare.calls.at(-1)).toBe("deploy");
 });
 
 it("rehearses without an account: it bundles, tells the size, and deploys nothing", async () => {
