@@ -4,6 +4,8 @@ import type { Order, Refund } from "../domain/conversion/order.ts";
 const WAITS_S = 7 * 86_400;
 /** KV allows no shorter life. */
 const LEAST_S = 60;
+/** KV takes one write a second of a key. Two messages of an order may come within one. */
+const AGAIN_AFTER_MS = 1100;
 
 /** The orders of one sender in KV, for refunds that name an order and not its lines. Join keys are not stored. */
 export class OrderStore {
@@ -22,9 +24,7 @@ export class OrderStore {
   /** Stores an order for some seconds. Returns the refunds that wait for it. */
   async put({ lines, ...order }: Order, lifeS: number): Promise<Refund[]> {
     const named = lines.map(({ attribution, ...line }) => (attribution && "impressionId" in attribution ? { ...line, attribution } : line));
-    await this.#kv.put(this.#key("order", order.id), JSON.stringify({ ...order, lines: named }), {
-      expirationTtl: Math.max(Math.ceil(lifeS), LEAST_S),
-    });
+    await this.#write(this.#key("order", order.id), { ...order, lines: named }, Math.max(Math.ceil(lifeS), LEAST_S));
     const { keys } = await this.#kv.list({ prefix: `${this.#key("refund", order.id)}/` });
     const refunds = await Promise.all(keys.map(({ name }) => this.#kv.get<Refund>(name, "json")));
     return refunds.filter((refund) => refund !== null);
@@ -33,8 +33,14 @@ export class OrderStore {
   /** Keeps a refund until its order comes. */
   async wait({ lines, ...refund }: Refund): Promise<void> {
     const named = lines.map(({ attribution: _, ...line }) => line);
-    await this.#kv.put(`${this.#key("refund", refund.order)}/${refund.id}`, JSON.stringify({ ...refund, lines: named }), {
-      expirationTtl: WAITS_S,
+    await this.#write(`${this.#key("refund", refund.order)}/${refund.id}`, { ...refund, lines: named }, WAITS_S);
+  }
+
+  async #write(key: string, value: object, expirationTtl: number): Promise<void> {
+    const write = () => this.#kv.put(key, JSON.stringify(value), { expirationTtl });
+    await write().catch(async () => {
+      await scheduler.wait(AGAIN_AFTER_MS);
+      await write();
     });
   }
 

@@ -24,6 +24,14 @@ it("is the served policy, the catalogue and the encoder, and nothing of anybody"
   expect(new TextDecoder("latin1").decode(parts[0])).not.toMatch(/impressionId|visitor|[0-9a-f]{8}-[0-9a-f]{4}-7/);
 });
 
+it("has the features of actions, and not the attributes, which pages cannot use", async () => {
+  const model = await createModel({ local: true });
+  const kettle = { id: "kettle", features: { brand: "Acme" }, available: false };
+  await call("PUT", `/v1/models/${model}/actions`, [{ ...kettle, attributes: { margin: 0.42 } }]);
+  const { actions } = (await decodePublication(new Uint8Array((await published(model)).body))) ?? expect.fail("damaged");
+  expect(actions).toEqual([kettle]);
+});
+
 it("is sent again only when it has changed", async () => {
   const model = await createModel({ local: true });
   const { headers } = await published(model);

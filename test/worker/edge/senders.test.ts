@@ -1,6 +1,8 @@
-import { expect, it } from "vitest";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { call, createModel, show, stateOf, statusesOf } from "../support/client.ts";
 import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
+import { complaints } from "../support/complaints.ts";
 import { expectConsistent } from "../support/fold.ts";
 import { goals, metadataOf, refund, rewardOf, seconds, sent, session, shopify, shown, stripe } from "../support/sent.ts";
 
@@ -217,6 +219,55 @@ it.each([
   expect(await Promise.all(ids.map(rewardOf))).toEqual([10, 17.75, 2.25]);
   await back(30, "r2");
   expect(await Promise.all(ids.map(rewardOf))).toEqual([0, 0, 0]);
+});
+
+describe("shopify: orders in KV", () => {
+  const kv = Object.getPrototypeOf(env.EVENTS) as KVNamespace;
+  afterEach(() => void vi.restoreAllMocks());
+
+  it("are written again after a second if another message of the order was written just before", async () => {
+    const { ids } = await shown(1);
+    vi.spyOn(kv, "put").mockRejectedValueOnce(new Error("KV PUT failed: 429 Too Many Requests"));
+    const order = shopifyOrder(ids, [20], { id: "order-twice" });
+    expect(statusesOf(await shopify("orders/create", order))).toEqual(["applied"]);
+    expect(statusesOf(await shopify("refunds/create", amountRefund(5, { order_id: "order-twice" })))).toEqual(["applied"]);
+    expect(await rewardOf(ids[0])).toBe(15);
+  });
+
+  it("that cannot be written lose no sale, and the message is asked for again", async () => {
+    const { ids } = await shown(1);
+    const order = shopifyOrder(ids, [20], { id: "order-down" });
+    const back = amountRefund(5, { order_id: "order-down" });
+    const broken = vi.spyOn(kv, "put").mockRejectedValue(new Error("KV is down"));
+    for (const [topic, message] of [
+      ["orders/create", order],
+      ["refunds/create", back],
+    ] as const) {
+      const { status, body } = await shopify(topic, message);
+      expect([status, body.detail]).toEqual([503, "KV cannot relate the order and its refunds: send the message again"]);
+      expect(complaints()).toEqual(["orders in KV Error"]);
+    }
+    expect(await rewardOf(ids[0])).toBe(20);
+    broken.mockRestore();
+    expect(statusesOf(await shopify("orders/create", order))).toEqual(["duplicate"]);
+    expect(statusesOf(await shopify("refunds/create", back))).toEqual(["applied"]);
+    expect(await rewardOf(ids[0])).toBe(15);
+  });
+
+  it("find a refund that comes at the same time", async () => {
+    const { ids } = await shown(1);
+    const order = shopifyOrder(ids, [20], { id: "order-race" });
+    const { promise: ordered, resolve } = Promise.withResolvers<unknown>();
+    const get = kv.get.bind(env.EVENTS) as (...given: unknown[]) => Promise<unknown>;
+    // The look-up of the order ends only once the order has come.
+    vi.spyOn(kv, "get").mockImplementation((async (key: string, ...rest: unknown[]) => {
+      const found = await get(key, ...rest);
+      if (key.startsWith("order/")) resolve(shopify("orders/create", order).then(() => found));
+      return key.startsWith("order/") ? ordered : found;
+    }) as never);
+    await shopify("refunds/create", amountRefund(5, { order_id: "order-race" }));
+    expect(await rewardOf(ids[0])).toBe(15);
+  });
 });
 
 it("shopify: a refund finds the impressions of the cart, and its difference changes its lines", async () => {

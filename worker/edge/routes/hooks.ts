@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { valueAt } from "../../domain/conversion/json-path.ts";
-import type { Order } from "../../domain/conversion/order.ts";
+import type { Order, Refund } from "../../domain/conversion/order.ts";
 import type { TokenSigner } from "../../domain/ids/token.ts";
 import { type Environment, graceMs } from "../../environment.ts";
 import { OrderStore } from "../../kv/order-store.ts";
@@ -44,8 +44,8 @@ type Hooked = { readonly conversions: ConversionResult[] } | { readonly ignored:
 /**
  * Verifies a message of a sender and takes its sales as conversions.
  *
- * @throws {Problem} 404 without such a sender, 401 if the signature is wrong, 400 and 422 if the payload is, and 422 if all sales are
- * refused.
+ * @throws {Problem} 404 without such a sender, 401 if the signature is wrong, 400 and 422 if the payload is, 422 if all sales are refused,
+ * and 503 if KV, which relates refunds to their orders, fails. The sales of the message are taken nevertheless.
  */
 async function takeHook(c: Context<{ Bindings: Environment }>, name: string, query: HookQuery): Promise<Hooked> {
   const { env, req } = c;
@@ -55,9 +55,10 @@ async function takeHook(c: Context<{ Bindings: Environment }>, name: string, que
   const { goal = DEFAULT_GOAL, ...options } = { ...query, ...sender.options };
   const signer = tokenSigner(env);
   const reading = sender.read(payloadOf(await req.text()), headers, attributionBy(options, signer));
-  const sales = [...reading.sales, ...(await refundsOf(env, name, reading, signer))];
+  const refunds = await refundsOf(env, name, reading, signer);
+  const sales = [...reading.sales, ...(refunds ?? [])];
   if (sales.length > MOST_SALES) throw new Problem(422, `expected at most ${MOST_SALES} lines with an impression, got ${sales.length}`);
-  if (sales.length === 0) {
+  if (sales.length === 0 && refunds) {
     console.info(JSON.stringify({ sender: name, ignored: reading.type }));
     return { ignored: reading.type };
   }
@@ -66,7 +67,8 @@ async function takeHook(c: Context<{ Bindings: Environment }>, name: string, que
     sales.map((sale) => namedConversion(goal, sale)),
   );
   const [first] = conversions;
-  if (conversions.every(({ status }) => status === "refused")) throw new Problem(422, first.detail ?? "all sales were refused");
+  if (first && conversions.every(({ status }) => status === "refused")) throw new Problem(422, first.detail ?? "all sales were refused");
+  if (!refunds) throw new Problem(503, "KV cannot relate the order and its refunds: send the message again");
   return { conversions };
 }
 
@@ -78,30 +80,33 @@ function payloadOf(text: string): unknown {
   }
 }
 
-/** The sales of refunds that do not repeat the lines of their order, whichever of the two comes first. */
-async function refundsOf(env: Environment, name: string, { order, refund }: Reading, signer: TokenSigner): Promise<Sale[]> {
+/** The sales of refunds that do not repeat the lines of their order, whichever of the two comes first. Undefined if KV fails. */
+async function refundsOf(env: Environment, name: string, { order, refund }: Reading, signer: TokenSigner): Promise<Sale[] | undefined> {
   const orders = new OrderStore(env.EVENTS, name);
-  if (order) {
-    const openMs = openUntil(order, signer) + graceMs(env) - Date.now();
-    const waiting = openMs > 0 ? await orders.put(order, openMs / 1000) : [];
+  try {
+    if (refund) return await refundOf(name, orders, refund);
+    const openMs = order ? openUntil(order, signer) + graceMs(env) - Date.now() : 0;
+    const waiting = order && openMs > 0 ? await orders.put(order, openMs / 1000) : [];
     return waiting.flatMap((each) => refundSales(name, each, order));
+  } catch (error) {
+    if (error instanceof Problem) throw error;
+    console.error("orders in KV", error instanceof Error ? error.name : typeof error);
+    return undefined;
   }
-  if (!refund) return [];
-  const known = await orders.find(refund.order);
-  if (known) return refundSales(name, refund.read(), known);
-  return waitingRefund(name, orders, refund);
 }
 
-/** A refund of an unknown order. Most such orders have no impression, and then the message does not matter. */
-async function waitingRefund(name: string, orders: OrderStore, { isOurs, read }: RefundMessage): Promise<Sale[]> {
+/** The sales of a refund. It is kept before its order is looked up, and an order before its refunds: if both come at once, one finds the other. */
+async function refundOf(name: string, orders: OrderStore, message: RefundMessage): Promise<Sale[]> {
+  let refund: Refund;
   try {
-    const refund = read();
-    await orders.wait(refund);
-    return refundSales(name, refund);
+    refund = message.read();
   } catch (error) {
-    if (isOurs || !(error instanceof Problem)) throw error;
+    // Most unknown orders have no impression, and then the message does not matter.
+    if (message.isOurs || !(error instanceof Problem) || (await orders.find(message.order))) throw error;
     return [];
   }
+  await orders.wait(refund);
+  return refundSales(name, refund, await orders.find(message.order));
 }
 
 /** When the last window of an order's impressions ends, in ms since 1970. 0 if no line has an impression id. */

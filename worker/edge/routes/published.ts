@@ -35,7 +35,9 @@ async function localModel(env: Environment, model: string): Promise<{ readonly b
   const { policy, window, encoder, draws, greedy, minimumShare } = config;
   const open: LocalConfig = { policy, window, encoder, draws, greedy, minimumShare };
   const { generation, version, publishedAt } = publication;
-  const bytes = await encodePublication({ ...publication, actions, catalogue, config: open, parts: parts.slice(0, 1) });
+  // Attributes serve filters, which pages do not have.
+  const shown = actions.map(({ attributes: _, ...action }) => action);
+  const bytes = await encodePublication({ ...publication, actions: shown, catalogue, config: open, parts: parts.slice(0, 1) });
   return { bytes, etag: `"${generation}-${version}-${publishedAt}-${catalogue}"` };
 }
 
