@@ -41,7 +41,8 @@ const FINAL = [400, 413, 422];
 /** Starts a beacon in a page. What an earlier page could not send is sent first. */
 export function createBeacon({ url, key, model, consent: given = true }: BeaconOptions): Beacon {
   const address = `${url.replace(/\/$/, "")}/v1/beacon`;
-  const queue = queueIn(`afterclick ${address}`);
+  // A beacon of one model must not send items of another, which the worker would refuse for good.
+  const queue = queueIn(`afterclick ${address}${model ? ` ${model}` : ""}`);
   const view = visibility();
   const noted = new Set<string>();
   const page = new AbortController();

@@ -11,7 +11,7 @@ afterEach(closePage);
 
 const elapse = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 const ids = (count: number, from = 0) => Array.from({ length: count }, (_, i) => `id-${from + i}`);
-const waiting = (): readonly unknown[] => JSON.parse(page.stored.get(STORED) ?? "[]");
+const waiting = (stored = STORED): readonly unknown[] => JSON.parse(page.stored.get(stored) ?? "[]");
 const answers = (status: number) => async () => new Response(null, { status });
 const sizes = () => page.requests.map(({ body }) => body.seen.length);
 
@@ -44,7 +44,7 @@ describe("a request", () => {
     await elapse(1);
     const body = { key: "pk_key", model: "shop", seen: ["a", "b"], reached: [{ impressionId: "b", goal: "click" }] };
     expect(page.requests).toMatchObject([{ url: ADDRESS, body, init: { method: "POST", keepalive: true, credentials: "omit" } }]);
-    expect(waiting()).toEqual([]);
+    expect(page.stored.size).toBe(0);
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -150,6 +150,31 @@ describe("an impression or goal", () => {
     b.click();
     await elapse(500);
     expect(page.requests.length).toBe(1);
+  });
+});
+
+describe("beacons of two models in one page", () => {
+  it("send each their own items, also those of an earlier page", async () => {
+    page.stored.set(`${STORED} blog`, JSON.stringify([["old", null, Date.now()]]));
+    const [shop, blog] = ["shop", "blog"].map((model) => started({ model }).beacon);
+    await elapse(0);
+    blog.reached("b", "click");
+    await elapse(100);
+    shop.reached("a", "click");
+    await elapse(500);
+    const sent = page.requests.map(({ body }) => [body.model, body.seen]);
+    expect(sent).toEqual([
+      ["blog", ["old"]],
+      ["blog", ["b"]],
+      ["shop", ["a"]],
+    ]);
+  });
+
+  it("keep what waits while the other's consent is withdrawn", () => {
+    const [shop, blog] = ["shop", "blog"].map((model) => started({ model }).beacon);
+    for (const beacon of [shop, blog]) beacon.reached("a", "click");
+    blog.consent(false);
+    expect([waiting(`${STORED} shop`).length, waiting(`${STORED} blog`).length]).toEqual([2, 0]);
   });
 });
 
