@@ -32,6 +32,8 @@ interface Kept {
   readonly options: string;
   readonly bytes: Uint8Array;
   readonly at: number;
+  /** Grows each time that the model forgets. Default 0. */
+  readonly forgotten?: number;
 }
 
 /**
@@ -51,6 +53,7 @@ export class OwnModel implements LocalModel {
   readonly #clock = new Clock();
   #recommender: Recommender;
   #revision = 0;
+  #forgotten = 0;
   #keeps = true;
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -136,12 +139,16 @@ export class OwnModel implements LocalModel {
     return this.#exclusively(async () => this.#recommender.snapshot());
   }
 
-  /** Erases the stored state on this device, and starts again without impressions. */
+  /**
+   * Erases the stored state on this device, and starts again without impressions, in all tabs. A state without impressions stays on the
+   * device: by it, the other tabs know that they must not go on with theirs.
+   */
   async forget(): Promise<void> {
     await this.#exclusively(async () => {
       await this.#shelf.clear();
-      this.#recommender = await Recommender.create(this.#options);
-      this.#revision = 0;
+      await this.#startAgain(this.#forgotten + 1);
+      // No time is kept either: without impressions, no window can open again.
+      await this.#keep(0);
     });
   }
 
@@ -160,10 +167,22 @@ export class OwnModel implements LocalModel {
       const now = this.#clock.now();
       const result = work(this.#recommender, now);
       this.#revision++;
-      const kept: Kept = { revision: this.#revision, options: this.#learntUnder, bytes: this.#recommender.snapshot(), at: now };
-      if (this.#keeps) await this.#shelf.set("state", kept);
+      await this.#keep(now);
       return result;
     });
+  }
+
+  async #keep(at: number): Promise<void> {
+    if (!this.#keeps) return;
+    const [revision, forgotten, bytes] = [this.#revision, this.#forgotten, this.#recommender.snapshot()];
+    const kept: Kept = { revision, options: this.#learntUnder, bytes, at, ...(forgotten > 0 && { forgotten }) };
+    await this.#shelf.set("state", kept);
+  }
+
+  /** Drops what this tab has learnt. */
+  async #startAgain(forgotten: number): Promise<void> {
+    this.#recommender = await Recommender.create(this.#options);
+    [this.#revision, this.#forgotten, this.#keeps] = [0, forgotten, true];
   }
 
   /** Runs one task at a time across all tabs, after loading the state that other tabs stored. */
@@ -181,8 +200,15 @@ export class OwnModel implements LocalModel {
   }
 
   async #catchUp(): Promise<void> {
-    const kept = this.#keeps ? await this.#shelf.get<Kept>("state") : undefined;
-    if (!kept || kept.options !== this.#learntUnder || kept.revision === this.#revision) return;
+    const kept = await this.#shelf.get<Kept>("state");
+    // It is missing also if a read failed, so this does not mean that another tab forgot.
+    if (!kept) return;
+    const { forgotten = 0 } = kept;
+    // A tab with other options forgets too.
+    if (forgotten > this.#forgotten) await this.#startAgain(forgotten);
+    // A tab that could not take a turn or read may store a state of before. This tab's next change replaces it.
+    const isForgotten = forgotten < this.#forgotten;
+    if (!this.#keeps || isForgotten || kept.options !== this.#learntUnder || kept.revision === this.#revision) return;
     this.#clock.passed(kept.at);
     try {
       const { policy, module } = this.#options;

@@ -163,11 +163,69 @@ describe("a model of the device's own", () => {
     const fresh = await model.snapshot();
     await learn(model);
     await model.forget();
-    expect(await kept()).toBeUndefined();
+    expect(await new Shelf("own news", () => {}).startingWith("")).toMatchObject([["state", { revision: 0, bytes: fresh, at: 0 }]]);
     expect(await model.snapshot()).toEqual(fresh);
     await learn(model);
     expect(await kept()).toMatchObject({ revision: 2 });
     expect(await roundOf(await open())).toBe(2);
+  });
+
+  it("keeps again once it has forgotten what a newer version had kept", async () => {
+    await learn(await open());
+    const { bytes } = await kept();
+    bytes[4] ^= 7;
+    await keep({ bytes });
+    const model = await open();
+    await model.forget();
+    await learn(model);
+    expect(await roundOf(await open())).toBe(2);
+  });
+});
+
+describe("a tab, after another tab made the model forget,", () => {
+  it("has forgotten too, and stores nothing of before", async () => {
+    const [here, there] = [await open(), await open()];
+    await there.recommend({ candidates, impressionId: "before" });
+    await here.forget();
+    expect(await there.convert({ impressionId: "before", reward: 1 })).toEqual({ status: "unknown" });
+    expect(await roundOf(there)).toBe(1);
+    expect([await roundOf(await open()), await roundOf(here)]).toEqual([2, 3]);
+  });
+
+  it("does not mistake the new state for its own after as many changes", async () => {
+    const [here, there] = [await open(), await open()];
+    await there.recommend({ candidates, impressionId: "before" });
+    await here.forget();
+    await here.recommend({ candidates });
+    expect(await there.convert({ impressionId: "before", reward: 1 })).toEqual({ status: "unknown" });
+  });
+
+  it("has forgotten also under other options", async () => {
+    const there = await open({ seed: 6 });
+    await learn(there);
+    const here = await open();
+    await here.forget();
+    await learn(here);
+    expect(await roundOf(there)).toBe(1);
+    // It goes on as long as nobody forgets.
+    await learn(here);
+    expect(await roundOf(there)).toBe(2);
+  });
+
+  it("does not take up a state of before that a third one stored without a lock", async () => {
+    const [here, there] = [await open(), await open()];
+    await learn(there);
+    const before = await kept();
+    await here.forget();
+    await new Shelf("own news", () => {}).set("state", before);
+    expect([await roundOf(here), await roundOf(there)]).toEqual([1, 2]);
+  });
+
+  it("goes on if it can only not read", async () => {
+    const model = await open();
+    await learn(model);
+    refuse("get");
+    expect(await roundOf(model)).toBe(2);
   });
 });
 
