@@ -45,6 +45,7 @@ export class Outbox {
   #timer?: ReturnType<typeof setTimeout>;
   #retryMs = FIRST_RETRY_MS;
   readonly #left = new AbortController();
+  #forgotten = false;
 
   constructor(shelf: Shelf, carriers: Carriers, { now, report }: { readonly now: () => number; readonly report: Report }) {
     this.#shelf = shelf;
@@ -68,6 +69,7 @@ export class Outbox {
 
   /** Keeps letters, and sends them soon. A letter with the id of a kept one is ignored. */
   async put(letters: readonly Letter[]): Promise<void> {
+    if (this.#forgotten) return;
     const fresh = letters.filter(({ id }) => !this.#letters.has(id));
     for (const letter of fresh) this.#letters.set(letter.id, letter);
     const over = Array.from(this.#letters.keys()).slice(0, Math.max(0, this.#letters.size - MOST));
@@ -88,6 +90,13 @@ export class Outbox {
   close(): void {
     clearTimeout(this.#timer);
     this.#left.abort();
+  }
+
+  /** Stops sending, and drops all letters, also those that come later. The owner of the shelf clears it. */
+  forget(): void {
+    this.close();
+    this.#forgotten = true;
+    this.#letters.clear();
   }
 
   #soon(ms: number): void {
@@ -117,6 +126,7 @@ export class Outbox {
 
   /** Whether the letters are settled: delivered or dropped. */
   async #deliver(letters: readonly Letter[]): Promise<boolean> {
+    if (this.#forgotten) return true;
     const { url, init } = this.#carriers[letters[0].to].request(letters.map(({ item }) => item));
     const response = await fetch(url, init).catch(() => undefined);
     if (!response) return false;

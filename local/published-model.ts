@@ -57,6 +57,7 @@ export class PublishedModel implements LocalModel {
   readonly #clock = new Clock();
   #held!: Held;
   #refreshing?: Promise<boolean>;
+  #forgotten = false;
 
   private constructor(options: PublishedModelOptions) {
     const { url, model, report = () => {} } = options;
@@ -122,7 +123,7 @@ export class PublishedModel implements LocalModel {
     if (!response.ok) throw new UnsupportedError("no-publication", `${url} answered ${response.status}: ${await response.text()}`);
     const kept = { etag: response.headers.get("etag") ?? "", bytes: new Uint8Array(await response.arrayBuffer()), at: this.#clock.now() };
     await this.#hold(kept);
-    await this.#shelf.set("publication", kept);
+    if (!this.#forgotten) await this.#shelf.set("publication", kept);
     return true;
   }
 
@@ -222,9 +223,13 @@ export class PublishedModel implements LocalModel {
     this.#outbox.close();
   }
 
-  /** Erases all stored data of the model on this device. */
+  /**
+   * Erases all stored data of the model on this device, and drops the waiting items. From then on this object decides by the publication
+   * that it holds, and stores and sends nothing. Other open tabs go on with theirs.
+   */
   async forget(): Promise<void> {
-    this.close();
+    this.#forgotten = true;
+    this.#outbox.forget();
     await this.#shelf.clear();
   }
 }

@@ -327,6 +327,33 @@ describe("the page", () => {
     expect(await waiting()).toEqual(["letter 1", "letter 2"]);
   });
 
+  it("that forgets drops what waits and what comes, and sends nothing more of what it was sending", async () => {
+    const box = outbox();
+    await box.put(letters(7));
+    answer = () => {
+      box.forget();
+      return 200;
+    };
+    await box.send();
+    await box.put([letter("1")]);
+    await box.send();
+    page.dispatchEvent(new Event("pagehide"));
+    await vi.advanceTimersByTimeAsync(HOUR_MS);
+    expect([sent, beacons, box.size, vi.getTimerCount()]).toEqual([[["/a", ["a1", "a2", "a3"]]], [], 0, 0]);
+    expect(await waiting()).not.toContain("letter 1");
+  });
+
+  it("that forgets does not send alone what was refused together", async () => {
+    const box = outbox();
+    await box.put(letters(3));
+    answer = () => {
+      box.forget();
+      return 422;
+    };
+    await box.send();
+    expect([sent.length, reports]).toEqual([1, []]);
+  });
+
   it("may be a host without events", () => {
     vi.stubGlobal("addEventListener", undefined);
     expect(() => outbox()).not.toThrow();

@@ -521,6 +521,23 @@ describe("leaving", () => {
     expect(posted).toEqual([]);
   });
 
+  it("keeps nothing of what comes after it has forgotten, and sends nothing of it", async () => {
+    (await open()).close();
+    let arrive = () => {};
+    const ready = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    worker = { ...worker, bytes: (await published({ version: 8 })).bytes, etag: '"8"', ready };
+    const model = await open({ conversions: "/conversions" });
+    await model.forget();
+    arrive();
+    await model.refresh();
+    const { actions } = model.recommend();
+    model.convert({ impressionId: actions[0].impressionId });
+    expect([await model.send(), posted]).toEqual([0, []]);
+    expect(await new Shelf("https://worker.example/ shop", () => {}).startingWith("")).toEqual([]);
+  });
+
   it("says that it has forgotten when the device has", async () => {
     const model = await open();
     refuse("clear");
