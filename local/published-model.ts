@@ -43,11 +43,14 @@ interface Held {
 const IMPRESSIONS = "impressions";
 const CONVERSIONS = "conversions";
 
+/** The greatest place that the worker takes. Further ones count by the same weight. */
+const LAST_PLACE = 99;
+
 /**
  * A worker's model in a page. The page decides by publications, without a round trip, even offline.
  *
- * **Data that leaves the device:** the worker gets a random id, the action, the context, the time and the probability of each shown
- * action. The shop's own address gets the same id, the goal, the reward and the time of each conversion.
+ * **Data that leaves the device:** the worker gets a random id, the action, the context, the time, the probability and the place in the
+ * list of each shown action. The shop's own address gets the same id, the goal, the reward and the time of each conversion.
  */
 export class PublishedModel implements LocalModel {
   readonly #options: PublishedModelOptions;
@@ -173,7 +176,8 @@ export class PublishedModel implements LocalModel {
       const { index } = choices[place];
       // The worker knows the features of its own catalogue.
       const action = actions?.includes(offered[index]) ? offered[index] : offered[index].id;
-      const item = { id, action, context, shownAt: now, keys: [id], ...(probability && { probability }) };
+      const stated = { ...(place > 0 && { place: Math.min(place, LAST_PLACE) }), ...(probability && { probability }) };
+      const item = { id, action, context, shownAt: now, keys: [id], ...stated };
       return { id, to: IMPRESSIONS, until: windowEndsAt, item };
     });
     void this.#outbox.put(letters);

@@ -376,16 +376,23 @@ describe("a refused request", () => {
 });
 
 describe("what is registered of each shown action", () => {
-  it("is its id, the action, the context, the time and the chance, and nothing else", async () => {
+  it("is its id, the action, the context, the time, the chance and the place after the first, and nothing else", async () => {
     const model = await open();
     const { actions } = model.recommend({ context: { country: "PT" }, limit: 3 });
     await model.send();
     expect(posted.map(([url]) => url)).toEqual(["https://worker.example/v1/models/shop/impressions"]);
     expect(impressions()).toEqual(
-      actions.map(({ impressionId: id, id: action, probability }) => {
-        return { id, action, context: { country: "PT" }, shownAt: NOW, keys: [id], probability };
+      actions.map(({ impressionId: id, id: action, probability }, place) => {
+        return { id, action, context: { country: "PT" }, shownAt: NOW, keys: [id], probability, ...(place > 0 && { place }) };
       }),
     );
+  });
+
+  it("has no place beyond those that the worker takes", async () => {
+    const model = await openWith({ actions: Array.from({ length: 102 }, (_, i) => ({ id: `a${i}` })) });
+    model.recommend({ limit: 102 });
+    await model.send();
+    expect(impressions().map(({ place }) => place)).toEqual([undefined, ...Array.from({ length: 99 }, (_, i) => i + 1), 99, 99]);
   });
 
   it("has the features of an action that the catalogue has not, in the order of the places", async () => {
