@@ -99,39 +99,39 @@ export class OwnModel implements LocalModel {
    */
   recommend(request: LocalRequest & Required<Pick<LocalRequest, "actions">>): Promise<LocalRecommendation>;
   recommend(request: Omit<RecommendRequest, "now">): Promise<Decision>;
-  recommend(request: LocalRequest | Omit<RecommendRequest, "now">): Promise<LocalRecommendation | Decision> {
-    return this.#change((recommender, now) => {
-      if ("actions" in request || "context" in request) return this.#recommendActions(recommender, request, now);
-      return recommender.recommend({ ...request, ...(this.#inMs && { now }) });
-    });
+  async recommend(request: LocalRequest | Omit<RecommendRequest, "now">): Promise<LocalRecommendation | Decision> {
+    if ("actions" in request || "context" in request) return this.#recommendActions(request);
+    return this.#change((recommender, now) => recommender.recommend({ ...request, ...(this.#inMs && { now }) }));
   }
 
-  #recommendActions(
-    recommender: Recommender,
-    { context, actions = [], limit = 1, ...rest }: LocalRequest,
-    now: number,
-  ): LocalRecommendation {
+  /** Reads the actions before its turn, because the caller may change them after the call. */
+  #recommendActions({ context, actions = [], limit = 1, ...rest }: LocalRequest): Promise<LocalRecommendation> {
     const [other] = Object.keys(rest);
     if (other) throw new TypeError(`${other}: expected actions, a context and a limit, as actions are given`);
     if (actions.length === 0) throw new RangeError("actions: expected at least one, as there is no catalogue");
-    const { policy } = recommender;
-    const points = this.#featurize.points(context, actions);
-    const { ranking } = recommender.recommend({
-      ...(policy.dimension > 0 ? { points } : { candidates: actions.map(() => ({})) }),
-      limit: Math.min(limit, actions.length),
-      ...(this.#inMs && { now }),
+    const ids = actions.map(({ id }) => id);
+    // A featurizer remembers each list that it has read, so it gets a copy.
+    const points = this.#featurize.points(context, [...actions]);
+    return this.#change((recommender, now) => {
+      const { policy } = recommender;
+      const { ranking } = recommender.recommend({
+        ...(policy.dimension > 0 ? { points } : { candidates: ids.map(() => ({})) }),
+        limit: Math.min(limit, ids.length),
+        ...(this.#inMs && { now }),
+      });
+      return {
+        modelVersion: this.#revision,
+        policy: policy.id,
+        windowEndsAt: now + this.#windowMs,
+        actions: ranking.map((choice) => shownAction(choice, policy, choice.impressionId, ids[choice.index])),
+      };
     });
-    return {
-      modelVersion: this.#revision,
-      policy: policy.id,
-      windowEndsAt: now + this.#windowMs,
-      actions: ranking.map((choice) => shownAction(choice, policy, choice.impressionId, actions[choice.index].id)),
-    };
   }
 
   /** Counts a conversion. `at` defaults to now, `reward` to 1. */
   convert(event: LocalConversion | ConversionEvent): Promise<{ readonly status: ConversionStatus }> {
-    return this.#change((recommender, now) => recommender.convert({ reward: 1, ...(this.#inMs && { at: now }), ...event }));
+    const given = { ...event };
+    return this.#change((recommender, now) => recommender.convert({ reward: 1, ...(this.#inMs && { at: now }), ...given }));
   }
 
   /** The state as bytes for `Recommender.restore`. */

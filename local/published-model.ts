@@ -178,7 +178,8 @@ export class PublishedModel implements LocalModel {
       const action = actions?.includes(offered[index]) ? offered[index] : offered[index].id;
       const stated = { ...(place > 0 && { place: Math.min(place, LAST_PLACE) }), ...(probability && { probability }) };
       const item = { id, action, context, shownAt: now, keys: [id], ...stated };
-      return { id, to: IMPRESSIONS, until: windowEndsAt, item };
+      // As JSON it is sent. The caller may change the context and the action before that.
+      return { id, to: IMPRESSIONS, until: windowEndsAt, item: JSON.parse(JSON.stringify(item)) };
     });
     void this.#outbox.put(letters);
     return { modelVersion: version, policy: config.policy, windowEndsAt, actions: shown };

@@ -1,6 +1,6 @@
 import { otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { OwnModel, type OwnModelOptions } from "../../../local/index.ts";
+import { type Action, OwnModel, type OwnModelOptions } from "../../../local/index.ts";
 import { Shelf } from "../../../local/shelf.ts";
 import { emptyDisk, refuse } from "../../support/disk.ts";
 
@@ -405,6 +405,53 @@ describe("with actions, as a published model takes them", () => {
       expect(shown.map(({ id }) => id).sort()).toEqual(offered.map(({ id }) => id));
       expect(shown[0].probability).toBeCloseTo(1 / count, 12);
     }
+  });
+
+  const namesOf = (shown: readonly { readonly id: string }[]) => shown.map(({ id }) => id);
+  /** A model that has learnt that boots convert and hats do not. */
+  const wearing = async () => {
+    const model = await open(encoded);
+    for (const reward of [1, 1, 0, 1]) {
+      const { actions: shown } = await model.recommend({ actions: [actions[reward ? 0 : 1]] });
+      await model.convert({ impressionId: shown[0].impressionId, reward });
+    }
+    return model;
+  };
+
+  it.each([
+    ["reversed", (list: Action[]) => list.reverse()],
+    ["longer", (list: Action[]) => list.unshift({ id: "scarf", features: { brand: "Bolt" } })],
+  ])("takes a list that is %s since the last call as it is now", async (_, change) => {
+    const model = await wearing();
+    const list = [...actions];
+    const means = new Map((await model.recommend({ actions: list, limit: 2 })).actions.map(({ id, mean }) => [id, mean]));
+    change(list);
+    const { actions: shown } = await model.recommend({ actions: list, limit: 3 });
+    expect(namesOf(shown).sort()).toEqual(namesOf(list).sort());
+    expect(shown.find(({ id }) => id === "boots")?.mean).toBeGreaterThan((means.get("hat") as number) + 0.1);
+  });
+
+  it("takes an action whose features have changed as it is now", async () => {
+    const model = await wearing();
+    const list = [{ id: "cap", features: { brand: "Bolt" } }];
+    const [before] = (await model.recommend({ actions: list })).actions;
+    list[0].features.brand = "Acme";
+    const [after] = (await model.recommend({ actions: list })).actions;
+    expect(after.mean).toBeGreaterThan(before.mean);
+  });
+
+  it("reads the request and the conversion at the call, not in its turn", async () => {
+    const model = await open(encoded);
+    const list = [{ id: "boots", features: { brand: "Acme" } }];
+    const recommended = model.recommend({ actions: list });
+    list[0].id = "hat";
+    list.push(list[0]);
+    const { actions: shown } = await recommended;
+    expect(namesOf(shown)).toEqual(["boots"]);
+    const conversion = { impressionId: shown[0].impressionId };
+    const converted = model.convert(conversion);
+    conversion.impressionId = "other";
+    expect(await converted).toEqual({ status: "applied" });
   });
 
   it("starts again with another encoder", async () => {

@@ -404,6 +404,18 @@ describe("what is registered of each shown action", () => {
     expect(impressions().map(({ action }) => action)).toEqual(actions.map(({ id }) => known[id]));
   });
 
+  it("is what was given at the call, whatever the page changes afterwards", async () => {
+    const model = await open();
+    const context = { country: "PT" };
+    const features: Record<string, string> = { kind: "wool" };
+    // As frameworks wrap the state of a page. A structured clone of it would fail.
+    model.recommend({ context: new Proxy(context, {}), actions: [{ id: "gloves", features }] });
+    context.country = "ES";
+    features.kind = "silk";
+    await model.send();
+    expect(impressions()).toMatchObject([{ context: { country: "PT" }, action: { features: { kind: "wool" } } }]);
+  });
+
   it("is sent half a second later by itself", async () => {
     const model = await open();
     model.recommend();
