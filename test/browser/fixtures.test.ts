@@ -28,6 +28,7 @@ describeInChromium("in Chromium", () => {
 
   it.each(kinds)("OwnModel, PublishedModel: go on from what a page has kept, %s", async (kind) => {
     const { shown, answers } = readJson(newest, kind, "page.json");
-    expect(await goOnInPage(page, kind, shown, kind === "local")).toEqual(answers);
+    // A later version may state more of an impression, such as its place.
+    expect(await goOnInPage(page, kind, shown, kind === "local")).toMatchObject(answers);
   });
 });
