@@ -5,7 +5,7 @@ import { shopCarrier, workerCarrier } from "./carriers.ts";
 import { Clock } from "./clock.ts";
 import { type LocalConversion, type LocalModel, type LocalRecommendation, type LocalRequest, shownAction } from "./model.ts";
 import { type Letter, Outbox } from "./outbox.ts";
-import { type Publication, readPublication } from "./publication.ts";
+import { isNewer, type Publication, readPublication } from "./publication.ts";
 import { type Report, Shelf } from "./shelf.ts";
 
 export interface PublishedModelOptions {
@@ -125,7 +125,7 @@ export class PublishedModel implements LocalModel {
     if (response.status === 304) return false;
     if (!response.ok) throw new UnsupportedError("no-publication", `${url} answered ${response.status}: ${await response.text()}`);
     const kept = { etag: response.headers.get("etag") ?? "", bytes: new Uint8Array(await response.arrayBuffer()), at: this.#clock.now() };
-    await this.#hold(kept);
+    if (!(await this.#hold(kept))) return false;
     if (!this.#forgotten) await this.#shelf.set("publication", kept);
     return true;
   }
@@ -135,8 +135,10 @@ export class PublishedModel implements LocalModel {
     return `${url.replace(/\/$/, "")}/v1/models/${model}/${path}`;
   }
 
-  async #hold({ etag, bytes }: Kept): Promise<void> {
+  /** Returns whether the publication is newer than the one that is held, and now held. */
+  async #hold({ etag, bytes }: Kept): Promise<boolean> {
     const publication = await readPublication(bytes);
+    if (this.#held && !isNewer(publication, this.#held.publication)) return false;
     const { policies, module } = this.#options;
     const recommender = await Recommender.restore(publication.part, { policies, module });
     const { encoder } = publication.config;
@@ -145,6 +147,7 @@ export class PublishedModel implements LocalModel {
     if (encoder && dimension > 0 && encoder.dimension !== dimension) throw malformed();
     const available = publication.actions.filter(({ available }) => available !== false);
     this.#held = { publication, recommender, etag, featurize: featurizer(encoder), available };
+    return true;
   }
 
   /**

@@ -9,18 +9,21 @@ import { emptyDisk, refuse } from "../../support/disk.ts";
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const HOUR_MS = 3_600_000;
 const ENCODER = { dimension: 8 };
+const EDITION = { generation: NOW - HOUR_MS, version: 7, catalogue: 3, publishedAt: NOW };
 const catalogue: Action[] = [{ id: "boots", features: { kind: "shoe" } }, { id: "hat" }, { id: "scarf", features: { kind: "wool" } }];
 
 interface Published {
   readonly policy?: PolicyDescriptor;
   readonly config?: object;
   readonly actions?: readonly Action[];
+  readonly generation?: number;
   readonly version?: number;
+  readonly catalogue?: number;
   readonly publishedAt?: number;
 }
 
 /** A model that has learnt that boots convert, as the worker publishes it. */
-async function published({ policy = otfLinTs(ENCODER), config, actions = catalogue, version = 7, publishedAt = NOW }: Published = {}) {
+async function published({ policy = otfLinTs(ENCODER), config, actions = catalogue, ...about }: Published = {}) {
   const recommender = await Recommender.create({ policy, window: { ms: HOUR_MS }, seed: 3 });
   const { encode } = encoder(ENCODER);
   for (let round = 1; round <= 30; round++) {
@@ -33,7 +36,7 @@ async function published({ policy = otfLinTs(ENCODER), config, actions = catalog
   const usual = { policy: policy.id, window: { ms: HOUR_MS }, encoder: ENCODER, draws: 100, greedy: false, minimumShare: 0 };
   return {
     recommender,
-    bytes: await publicationOf({ model: "shop", version, publishedAt, config: { ...usual, ...config }, actions }, [
+    bytes: await publicationOf({ ...EDITION, ...about, model: "shop", config: { ...usual, ...config }, actions }, [
       recommender.publication(),
     ]),
   };
@@ -189,9 +192,30 @@ describe("refreshing", () => {
     expect((await open()).version).toBe(8);
   });
 
+  it.each([
+    [true, "another model of the name", { generation: EDITION.generation + 1, version: 1, catalogue: 0, publishedAt: NOW - 1 }],
+    [true, "more learnt", { version: 8, publishedAt: NOW - 1 }],
+    [true, "another catalogue", { catalogue: 4, publishedAt: NOW - 1 }],
+    [true, "a later publication of the same", { publishedAt: NOW + 1 }],
+    [false, "the model before", { generation: EDITION.generation - 1, version: 8, catalogue: 4, publishedAt: NOW + 1 }],
+    [false, "less learnt", { version: 6, catalogue: 4, publishedAt: NOW + 1 }],
+    [false, "an earlier catalogue", { catalogue: 2, publishedAt: NOW + 1 }],
+    [false, "no version of the catalogue", { catalogue: undefined, publishedAt: NOW + 1 }],
+    [false, "an earlier publication of the same", { publishedAt: NOW - 1 }],
+  ])("takes only what is newer: %s for %s", async (isTaken, _, edition) => {
+    const model = await open();
+    worker = { ...worker, bytes: (await published({ ...edition, actions: [{ id: "other" }] })).bytes, etag: '"other"' };
+    expect(await model.refresh()).toBe(isTaken);
+    worker.status = 0;
+    for (const each of [model, await open()]) expect(each.recommend().actions[0].id === "other").toBe(isTaken);
+    worker.status = 200;
+    await model.refresh();
+    expect(asked.at(-1)?.headers["if-none-match"]).toBe(isTaken ? '"other"' : '"7"');
+  });
+
   it("is done when the device has kept what came", async () => {
     const model = await open();
-    worker.etag = '"8"';
+    worker = { ...worker, bytes: (await published({ version: 8 })).bytes, etag: '"8"' };
     let release = () => {};
     vi.spyOn(Shelf.prototype, "set").mockReturnValueOnce(
       new Promise((resolve) => {
@@ -229,7 +253,7 @@ describe("refreshing", () => {
   it("asks for all of it where the worker names no version", async () => {
     worker.etag = null;
     const model = await open();
-    expect(await model.refresh()).toBe(true);
+    expect(await model.refresh()).toBe(false);
     expect(asked[1].headers["if-none-match"]).toBe("");
   });
 });
