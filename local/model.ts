@@ -5,7 +5,7 @@ import type { Action, Features } from "../publication/featurizer.ts";
 
 export interface LocalRequest {
   readonly context?: Features;
-  /** Default: the whole catalogue of the model. An `OwnModel` has none, so it needs them. */
+  /** Default: the whole catalogue of the model. An `OwnModel` has none, so it needs them. Those with `available: false` are left out. */
   readonly actions?: readonly Action[];
   /** Length of the ranked list, default 1. */
   readonly limit?: number;
@@ -50,6 +50,10 @@ export interface LocalModel {
   recommend(request: LocalRequest): LocalRecommendation | Promise<LocalRecommendation>;
   convert(conversion: LocalConversion): { readonly status: string } | Promise<{ readonly status: string }>;
   forget(): Promise<void>;
+}
+
+export function isAvailable({ available }: Action): boolean {
+  return available !== false;
 }
 
 export function shownAction(choice: Choice, policy: Policy, impressionId: string, id: string): LocalAction {

@@ -12,7 +12,7 @@ import {
 } from "afterclick";
 import { type Featurizer, featurizer } from "../publication/featurizer.ts";
 import { Clock } from "./clock.ts";
-import { type LocalConversion, type LocalModel, type LocalRecommendation, type LocalRequest, shownAction } from "./model.ts";
+import { isAvailable, type LocalConversion, type LocalModel, type LocalRecommendation, type LocalRequest, shownAction } from "./model.ts";
 import { type Report, Shelf } from "./shelf.ts";
 
 export interface OwnModelOptions extends RecommenderOptions {
@@ -108,10 +108,13 @@ export class OwnModel implements LocalModel {
   #recommendActions({ context, actions = [], limit = 1, ...rest }: LocalRequest): Promise<LocalRecommendation> {
     const [other] = Object.keys(rest);
     if (other) throw new TypeError(`${other}: expected actions, a context and a limit, as actions are given`);
-    if (actions.length === 0) throw new RangeError("actions: expected at least one, as there is no catalogue");
-    const ids = actions.map(({ id }) => id);
-    // A featurizer remembers each list that it has read, so it gets a copy.
-    const points = this.#featurize.points(context, [...actions]);
+    const offered = actions.filter(isAvailable);
+    if (offered.length === 0) {
+      throw new RangeError(`actions: expected at least one, as ${actions.length > 0 ? "none is available" : "there is no catalogue"}`);
+    }
+    const ids = offered.map(({ id }) => id);
+    // The featurizer remembers each list that it has read, so it must not be the caller's own.
+    const points = this.#featurize.points(context, offered);
     return this.#change((recommender, now) => {
       const { policy } = recommender;
       const { ranking } = recommender.recommend({

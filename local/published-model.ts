@@ -3,7 +3,7 @@ import { malformed } from "../publication/codec.ts";
 import { type Action, type Featurizer, featurizer } from "../publication/featurizer.ts";
 import { shopCarrier, workerCarrier } from "./carriers.ts";
 import { Clock } from "./clock.ts";
-import { type LocalConversion, type LocalModel, type LocalRecommendation, type LocalRequest, shownAction } from "./model.ts";
+import { isAvailable, type LocalConversion, type LocalModel, type LocalRecommendation, type LocalRequest, shownAction } from "./model.ts";
 import { type Letter, Outbox } from "./outbox.ts";
 import { isNewer, type Publication, readPublication } from "./publication.ts";
 import { type Report, Shelf } from "./shelf.ts";
@@ -145,7 +145,7 @@ export class PublishedModel implements LocalModel {
     const { dimension } = recommender.policy;
     // The state's length bounds this dimension, and so the memory for the vectors of the catalogue.
     if (encoder && dimension > 0 && encoder.dimension !== dimension) throw malformed();
-    const available = publication.actions.filter(({ available }) => available !== false);
+    const available = publication.actions.filter(isAvailable);
     this.#held = { publication, recommender, etag, featurize: featurizer(encoder), available };
     return true;
   }
@@ -162,9 +162,8 @@ export class PublishedModel implements LocalModel {
     const { policy } = recommender;
     const offered = actions ? this.#found(actions) : this.#held.available;
     if (offered.length === 0) {
-      throw new RangeError(
-        `actions: expected at least one, as ${publication.actions.length > 0 ? "none is available" : "there is no catalogue"}`,
-      );
+      const given = actions?.length || publication.actions.length;
+      throw new RangeError(`actions: expected at least one, as ${given ? "none is available" : "there is no catalogue"}`);
     }
     const points = featurize.points(context, offered);
     const now = this.#clock.now();
@@ -176,9 +175,9 @@ export class PublishedModel implements LocalModel {
     const shown = choices.map((choice, place) => shownAction(choice, policy, ids[place], offered[choice.index].id));
     const windowEndsAt = now + config.window.ms;
     const letters = shown.map(({ impressionId: id, probability }, place): Letter => {
-      const { index } = choices[place];
-      // The worker knows the features of its own catalogue.
-      const action = actions?.includes(offered[index]) ? offered[index] : offered[index].id;
+      const offer = offered[choices[place].index];
+      // The worker knows the features of its own catalogue. It refuses other fields of an action.
+      const action = actions?.includes(offer) ? { id: offer.id, features: offer.features } : offer.id;
       const stated = { ...(place > 0 && { place: Math.min(place, LAST_PLACE) }), ...(probability && { probability }) };
       const item = { id, action, context, shownAt: now, keys: [id], ...stated };
       // As JSON it is sent. The caller may change the context and the action before that.
@@ -193,7 +192,7 @@ export class PublishedModel implements LocalModel {
     const { publication } = this.#held;
     return actions.flatMap((action) => {
       const known = publication.actions.find(({ id }) => id === action.id);
-      if (known?.available === false) return [];
+      if (!isAvailable(action) || (known && !isAvailable(known))) return [];
       if (action.features !== undefined || publication.actions.length === 0) return action;
       if (!known) throw new RangeError(`actions: ${action.id} has no features and is not in the catalogue`);
       return known;

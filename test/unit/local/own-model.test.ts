@@ -440,6 +440,15 @@ describe("with actions, as a published model takes them", () => {
     expect(after.mean).toBeGreaterThan(before.mean);
   });
 
+  it("leaves out actions that are not available", async () => {
+    const model = await open(encoded);
+    const offered = [
+      { ...actions[0], available: false },
+      { ...actions[1], available: true },
+    ];
+    expect(namesOf((await model.recommend({ actions: offered, limit: 2 })).actions)).toEqual(["hat"]);
+  });
+
   it("reads the request and the conversion at the call, not in its turn", async () => {
     const model = await open(encoded);
     const list = [{ id: "boots", features: { brand: "Acme" } }];
@@ -464,6 +473,7 @@ describe("with actions, as a published model takes them", () => {
   it.each([
     ["actions: expected at least one, as there is no catalogue", { context: { country: "PT" } }],
     ["actions: expected at least one, as there is no catalogue", { actions: [] }],
+    ["actions: expected at least one, as none is available", { actions: [{ ...actions[0], available: false }] }],
     ["impressionId: expected actions, a context and a limit, as actions are given", { actions, impressionId: "i" }],
     ["features of action a: expected features by name, since the model has an encoder", { actions: [{ id: "a", features: [1] }] }],
   ])("says %j", async (message, request) => {

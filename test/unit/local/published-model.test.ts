@@ -378,6 +378,25 @@ describe("deciding", () => {
     );
   });
 
+  it("leaves out actions that are not available by the request or by the catalogue, and needs one that is", async () => {
+    const actions: Action[] = [{ id: "boots" }, { id: "hat", available: false }];
+    const model = await openWith({ actions });
+    const chosen = (given: readonly Action[]) => model.recommend({ actions: given, limit: 9 }).actions.map(({ id }) => id);
+    const scarf = { id: "scarf", features: { kind: "wool" } };
+    expect(
+      chosen([
+        { id: "boots", available: false },
+        { ...scarf, available: true },
+        { id: "hat", available: true },
+      ]),
+    ).toEqual(["scarf"]);
+    expect(() => chosen([{ ...scarf, available: false }])).toThrow(new RangeError("actions: expected at least one, as none is available"));
+    const bare = await openWith({ actions: [] });
+    expect(() => bare.recommend({ actions: [{ id: "boots", available: false }] })).toThrow(
+      new RangeError("actions: expected at least one, as none is available"),
+    );
+  });
+
   it("takes actions without features as they are where there is no catalogue, and needs some", async () => {
     const model = await openWith({ actions: [] });
     expect(model.recommend({ actions: [{ id: "gloves" }] }).actions[0].id).toBe("gloves");
@@ -421,10 +440,15 @@ describe("what is registered of each shown action", () => {
 
   it("has the features of an action that the catalogue has not, in the order of the places", async () => {
     const model = await open();
-    const given: Action[] = [{ id: "gloves", features: { kind: "wool" } }, { id: "hat" }, { id: "boots", features: { kind: "worn" } }];
+    const [gloves, boots] = [
+      { id: "gloves", features: { kind: "wool" } },
+      { id: "boots", features: { kind: "worn" } },
+    ];
+    // The worker refuses other fields of an action.
+    const given: Action[] = [{ ...gloves, available: true }, { id: "hat" }, { ...boots, price: 7 } as Action];
     const { actions } = model.recommend({ actions: given, limit: 3 });
     await model.send();
-    const known: Record<string, unknown> = { gloves: given[0], hat: "hat", boots: given[2] };
+    const known: Record<string, unknown> = { gloves, hat: "hat", boots };
     expect(impressions().map(({ action }) => action)).toEqual(actions.map(({ id }) => known[id]));
   });
 
