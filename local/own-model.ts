@@ -55,6 +55,8 @@ export class OwnModel implements LocalModel {
   #revision = 0;
   #forgotten = 0;
   #keeps = true;
+  /** Undefined where the host has no locks, as on a page without TLS, or refuses them. */
+  #locks: LockManager | undefined = globalThis.navigator?.locks;
   #turn: Promise<unknown> = Promise.resolve();
 
   private constructor(options: OwnModelOptions, recommender: Recommender) {
@@ -194,12 +196,28 @@ export class OwnModel implements LocalModel {
       await this.#catchUp();
       return work();
     };
-    // Without locks, as on a page without TLS, concurrent tabs overwrite each other's changes.
-    const done = this.#turn.then(() =>
-      globalThis.navigator?.locks ? (navigator.locks.request(`afterclick own ${this.#name}`, turn) as Promise<T>) : turn(),
-    );
+    const done = this.#turn.then(() => this.#locked(turn));
     this.#turn = done.catch(() => {});
     return done;
+  }
+
+  /** Runs a turn under the model's lock. Without locks, concurrent tabs overwrite each other's changes. */
+  async #locked<T>(turn: () => Promise<T>): Promise<T> {
+    if (!this.#locks) return turn();
+    let hasBegun = false;
+    const begin = (): Promise<T> => {
+      hasBegun = true;
+      return turn();
+    };
+    try {
+      return await this.#locks.request(`afterclick own ${this.#name}`, begin);
+    } catch (error) {
+      if (hasBegun) throw error;
+      // A frame whose storage is refused, such as a sandboxed one, gets no locks either.
+      this.#locks = undefined;
+      this.#report(error as Error);
+      return turn();
+    }
   }
 
   async #catchUp(): Promise<void> {

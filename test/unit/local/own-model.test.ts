@@ -84,6 +84,23 @@ describe("a model of the device's own", () => {
     expect(request).toHaveBeenCalledTimes(3);
   });
 
+  it("takes its turn without a lock where the host refuses locks, and reports that once", async () => {
+    const refusal = new DOMException("storage is refused", "SecurityError");
+    const request = vi.fn().mockRejectedValue(refusal);
+    vi.stubGlobal("navigator", { locks: { request } });
+    const model = await open();
+    expect(await Promise.all([learn(model), learn(model)])).toEqual(["applied", "applied"]);
+    expect(await roundOf(model)).toBe(3);
+    expect([reports, request.mock.calls.length]).toEqual([[refusal], 1]);
+  });
+
+  it("takes no second turn when its turn has failed under the lock", async () => {
+    const model = await open();
+    const recommend = vi.spyOn(Recommender.prototype, "recommend");
+    await expect(model.recommend({ candidates: [{ features: [1] }] })).rejects.toThrow(/^candidates/);
+    expect([recommend.mock.calls.length, reports]).toEqual([1, []]);
+  });
+
   it("takes its turn in its own page where the host has none", async () => {
     vi.stubGlobal("navigator", undefined);
     const model = await open();
