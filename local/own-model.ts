@@ -61,12 +61,13 @@ export class OwnModel implements LocalModel {
 
   private constructor(options: OwnModelOptions, recommender: Recommender) {
     const { name, encoder, report = () => {}, ...rest } = options;
-    const { policy, window, reward, goals, seed } = rest;
+    const { policy, window, reward, goals, examination, seed } = rest;
     this.#options = rest;
     this.#name = name;
     this.#report = report;
     this.#featurize = featurizer(encoder ?? null);
-    const given = [...(encoder ? [encoder] : []), ...(goals ? [{ goals }] : [])];
+    // What is not set adds nothing, so that models of earlier versions stay the same.
+    const given = [...(encoder ? [encoder] : []), ...(goals ? [{ goals }] : []), ...(examination ? [{ examination }] : [])];
     this.#learntUnder = JSON.stringify([policy.id, policy.options, window, reward ?? null, seed ?? null, ...given]);
     this.#shelf = new Shelf(`own ${name}`, report);
     this.#recommender = recommender;

@@ -128,6 +128,7 @@ describe("a model of the device's own", () => {
     ["window", { window: { ms: HOUR_MS + 1 } }],
     ["reward", { reward: { min: 0, max: 2 } }],
     ["seed", { seed: 6 }],
+    ["examination", { examination: [1, 0.5] }],
     ["goals", { goals: { click: { weight: 0.5 }, conversion: { weight: 1 } } }],
   ])("begins anew with another %s, without a word", async (_, other) => {
     await learn(await open());
