@@ -42,7 +42,7 @@ const FINAL = [400, 413, 422];
 export function createBeacon({ url, key, model, consent: given = true }: BeaconOptions): Beacon {
   const address = `${url.replace(/\/$/, "")}/v1/beacon`;
   // A beacon of one model must not send items of another, which the worker would refuse for good.
-  const queue = queueIn(`afterclick ${address}${model ? ` ${model}` : ""}`);
+  const queue = queueIn(`afterclick ${address} ${model ?? ""}`.trim());
   const view = visibility();
   const noted = new Set<string>();
   const page = new AbortController();
@@ -56,8 +56,8 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
     JSON.stringify({
       key,
       model,
-      seen: items.filter(([, goal]) => !goal).map(([impressionId]) => impressionId),
-      reached: items.filter(([, goal]) => goal).map(([impressionId, goal]) => ({ impressionId, goal })),
+      seen: items.flatMap(([impressionId, goal]) => (goal ? [] : impressionId)),
+      reached: items.flatMap(([impressionId, goal]) => (goal ? { impressionId, goal } : [])),
     });
 
   /** Whether the items are settled: taken, or refused for good. */
@@ -68,7 +68,7 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
       keepalive: true,
       credentials: "omit",
       signal: request.signal,
-    }).catch(() => Response.error());
+    }).catch(() => ({}) as Response);
     const isFinal = FINAL.includes(status);
     if (isFinal && items.length > 1) {
       // One malformed item spoils a request, so each half is sent alone.
@@ -117,8 +117,7 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
 
   /** A beacon may get lost, so its items wait until an answer says that they arrived. */
   const leave = (): void => {
-    if (!agreed) return;
-    const items = queue.all();
+    const items = agreed ? queue.all() : [];
     for (let i = 0; i < items.length; i += MOST) navigator.sendBeacon(address, bodyOf(items.slice(i, i + MOST)));
   };
 

@@ -33,7 +33,7 @@ export function visibility(): Visibility {
     for (const { target, intersectionRatio, intersectionRect, rootBounds } of entries) {
       const watch = watches.get(target);
       if (!watch) continue;
-      const isVisible = intersectionRatio >= 0.5 || (rootBounds !== null && intersectionRect.height >= rootBounds.height / 2);
+      const isVisible = intersectionRatio >= 0.5 || (rootBounds && intersectionRect.height >= rootBounds.height / 2);
       if (!isVisible) hide(watch);
       else
         watch.timer ??= setTimeout(() => {

@@ -40,6 +40,8 @@ for (const [name, entry, format] of [
     platform: "neutral",
     minify: true,
     sourcemap: "external",
+    // The sources are strict as modules. A directive would only take bytes.
+    tsconfigRaw: { compilerOptions: { alwaysStrict: false } },
   });
 }
 // Not `tsc` itself: on Windows that is a script for a shell.
