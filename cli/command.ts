@@ -1,5 +1,7 @@
 // The frame of a command: its command line and its errors.
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import * as v from "valibot";
+import { timestamp } from "../worker/protocol/timestamp.ts";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
@@ -76,6 +78,13 @@ export function numberIn(option: string, text: string, min: number, max: number)
   const value = DECIMAL.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
   throw new UsageError(`${option}: expected a number from ${min} to ${max}, got ${text}`);
+}
+
+/** Parses the value of an option that takes a time, by the worker's rule. @returns ms since 1970. @throws {UsageError} */
+export function timeIn(option: string, text: string): number {
+  const { success, output, issues } = v.safeParse(timestamp, /^\d+$/.test(text) ? Number(text) : text);
+  if (success) return output;
+  throw new UsageError(`${option}: ${issues[0].message}`);
 }
 
 /** Parses the value of an option that takes a whole number. @throws {UsageError} */

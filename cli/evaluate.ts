@@ -6,7 +6,7 @@ import { ArchiveError } from "../worker/domain/archive/archive-file.ts";
 import { currencyOf } from "../worker/domain/model/goals.ts";
 import { archiveIn, headOf } from "./archive/folder.ts";
 import { type ArchivedLog, wholeLog } from "./archive/whole-log.ts";
-import { numberIn, prepared, UsageError, unreadable, type Values } from "./command.ts";
+import { numberIn, prepared, timeIn, UsageError, unreadable, type Values } from "./command.ts";
 import { banditSource } from "./evaluate/bandit-source.ts";
 import { lineSource } from "./evaluate/event-source.ts";
 import { figureRow, shown } from "./evaluate/figure-row.ts";
@@ -32,7 +32,7 @@ Usage: ${called} EVENTS (--policy ID | --action ID) [--lists] [--options JSON] [
   --action ID     evaluate the policy that always takes this action
   --lists         evaluate whole lists instead of their first place, with examination weights estimated from the log
   --options JSON  options of the policy; its dimension defaults to the log's
-  --as-of TIME    ignore conversions after this time: ISO 8601 or ms since 1970; default: the end of the log
+  --as-of TIME    ignore conversions after this time: ISO 8601 with a zone or ms since 1970; default and latest: the end of the log
   --split SHARE   share of decisions, oldest first, that teach the policy and the reward model, with the conversions known by
                   then; the others are evaluated; default 0.5
   --draws N       samples per decision of a sampling policy, default 100
@@ -61,11 +61,12 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
     throw new UsageError(`expected one of --policy and --action, got ${action === undefined ? "neither" : "both"}`);
   if (lists && action !== undefined) throw new UsageError("--lists: expected --policy, got --action, which fills one place");
   const own = optionsOf(values.options);
-  const asOf = values["as-of"] === undefined ? undefined : timeOf(values["as-of"]);
+  const asOf = values["as-of"] === undefined ? undefined : timeIn("--as-of", values["as-of"]);
   const split = numberIn("--split", values.split, 0, 1);
   const draws = numberIn("--draws", values.draws, 1, 10_000);
   const seed = numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER);
   const source = await sourceOf(file, asOf, values.archive);
+  if (asOf !== undefined) checkAsOf(asOf, source);
   const currency = currencyOf(source.goals ?? null);
   if (lists) {
     const { window, goals, reward, end } = source;
@@ -94,10 +95,13 @@ function optionsOf(text: string): Record<string, unknown> {
   throw new UsageError(`--options: expected a JSON object, got ${text}`);
 }
 
-function timeOf(text: string): number {
-  const time = /^\d+$/.test(text) ? Number(text) : Date.parse(text);
-  if (Number.isNaN(time)) throw new UsageError(`--as-of: expected ISO 8601 or ms since 1970, got ${text}`);
-  return time;
+/** @throws {UsageError} at a time before the first decision, or after the end of the log. */
+function checkAsOf(asOf: number, { decisions, end, maturity }: Source): void {
+  const first = decisions.reduce((earliest, { shownAt }) => Math.min(earliest, shownAt), Number.POSITIVE_INFINITY);
+  if (asOf < first) throw new UsageError(`--as-of: expected a time from the first decision on, ${iso(first)}, got ${iso(asOf)}`);
+  // A log with a given maturity has no later conversions. Without the time of the export, the end is 0.
+  if (maturity || end === 0 || asOf <= end) return;
+  throw new UsageError(`--as-of: expected a time up to the end of the log, ${iso(end)}, got ${iso(asOf)}: later conversions are unknown`);
 }
 
 /** Every column but `hashes` and the longest one, `features`: candidates are encoded from the catalogue again. */

@@ -177,7 +177,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "bench/peers/typescript": ["type bench/inputs.ts"],
   "bench/services": ["publication", "worker", "worker/domain/*", "worker/edge", "worker/learner", "worker/learner/store"],
   cli: [
-    ...["afterclick", "src/comparison", "worker/domain/*"],
+    ...["afterclick", "src/comparison", "worker/domain/*", "worker/protocol/timestamp.ts"],
     ...["archive", "compare", "deploy", "doctor", "evaluate", "replay", "verify"].map((folder) => `cli/${folder}`),
   ],
   "cli/deploy": ["cli"],
