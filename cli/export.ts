@@ -72,7 +72,6 @@ async function written(body: AsyncIterable<Uint8Array>, file: string, update: (d
     output.end();
     await finished(output);
   }
-  if (events !== expected) throw new LogMismatch(`the log ended after ${events} of ${expected} events`);
   return events;
 }
 

@@ -13,7 +13,7 @@ const config = {
   options: {},
   encoder: { dimension: 16, version: 2 },
 };
-const head = { type: "model", model: "shop", generation: 1, horizon: 0, lines: 9, exportedAt: 9000 };
+const head = { type: "model", model: "shop", generation: 1, horizon: 0, exportedAt: 9000 };
 const configuration = { type: "mark", seq: 1, mark: "configuration", content: config };
 const actions = {
   type: "mark",
@@ -83,7 +83,33 @@ it("counts the lines of two exports once, and reports the repeated ones", async 
   expect(twice.decisions.map(({ conversions }) => conversions)).toEqual(once.decisions.map(({ conversions }) => conversions));
 });
 
+it("takes each export that has as many events as its head states, repeated ones too", async () => {
+  const [whole, part] = [
+    { ...head, lines: 4 },
+    { ...head, after: 3, lines: 1 },
+  ];
+  const { decisions, repeated } = await read(whole, configuration, actions, impression, conversion, part, conversion);
+  expect([decisions.length, repeated]).toEqual([1, 1]);
+});
+
 describe("a log is refused by name", () => {
+  it.each<[string, (object | string)[], string]>([
+    ["an export that ends early", [{ ...head, lines: 3 }, configuration, actions], "line 1, the head: expected 3 events after it, got 2"],
+    [
+      "an export that ends early, before another",
+      [{ ...head, lines: 3 }, configuration, actions, { ...head, lines: 1 }, impression],
+      "line 1, the head: expected 3 events after it, got 2; export the log again",
+    ],
+    [
+      "a second export that ends early",
+      [{ ...head, lines: 2 }, configuration, actions, { ...head, lines: 3 }, actions, impression],
+      "line 4, the head: expected 3 events after it, got 2",
+    ],
+    ["more events than stated", [{ ...head, lines: 1 }, configuration, actions], "line 1, the head: expected 1 events after it, got 2"],
+  ])("%s", async (_, lines, message) => {
+    await expect(read(...lines)).rejects.toThrow(message);
+  });
+
   it.each<[string, (object | string)[], string]>([
     [
       "a second model",

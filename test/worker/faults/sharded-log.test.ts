@@ -243,7 +243,7 @@ it("finds what was altered in a row of any shard, or between shards, though all 
     ],
     ["half a shard", lines.with(first, { ...lines[first], shard: 0.5 }), /shard: expected a whole number/],
     ["another shard", lines.with(first, other(first)), /^line \d+, event \d+/],
-    ["a missing row", lines.toSpliced(before, 1), /^the head: lines|^line \d+, event \d+/],
+    ["a missing row", lines.toSpliced(before, 1), /^line 1, the head: expected|^line \d+, event \d+/],
     [
       "a missing row that nobody counts",
       [{ ...lines[0], lines: lines.length - 2 }, ...lines.slice(1).toSpliced(before - 1, 1)],
@@ -270,6 +270,6 @@ it("finds what was altered in a row of any shard, or between shards, though all 
         ),
       ),
     ).toMatch(/^line \d+/);
-    expect(await refusalOf(log.toSpliced(place, 1))).toMatch(place < log.length - 1 ? /^line \d+/ : /^the head: lines/);
+    expect(await refusalOf(log.toSpliced(place, 1))).toMatch(place < log.length - 1 ? /^line \d+/ : /^line 1, the head: expected/);
   }
 });

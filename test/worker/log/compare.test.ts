@@ -11,7 +11,7 @@ beforeEach(() => seedIds());
 
 const HOUR_MS = 3_600_000;
 const progress = (): void => {};
-const head = { type: "model", model: "shop", generation: 1, lines: 9, exportedAt: 30 * HOUR_MS };
+const head = { type: "model", model: "shop", generation: 1, exportedAt: 30 * HOUR_MS };
 
 function configuration(config: object = {}) {
   return { type: "mark", mark: "configuration", content: { window: { ms: HOUR_MS }, goals: null, holdout: 0.5, ...config } };
@@ -240,6 +240,15 @@ describe("a log that cannot be compared", () => {
     const other = (fields: object) => loggedArms([...texts(lines), JSON.stringify({ ...head, ...fields })], undefined, progress);
     await expect(other({ model: "blog" })).rejects.toThrow("expected the log of one model, model shop, got lines of model blog too");
     await expect(other({ generation: 2 })).rejects.toThrow("generation 1, got lines of generation 2");
+  });
+
+  it("is not whole", async () => {
+    const [first, ...events] = texts([...lines, conversion("a", 1)]);
+    const stated = JSON.stringify({ ...JSON.parse(first), lines: 4 });
+    expect((await loggedArms([stated, ...events], undefined, progress)).repeated).toBe(0);
+    await expect(loggedArms([stated, ...events.slice(0, 3)], undefined, progress)).rejects.toThrow(
+      "line 1, the head: expected 4 events after it, got 3; export the log again",
+    );
   });
 
   it("counts a repeated line once, and refuses two lines of one number", async () => {

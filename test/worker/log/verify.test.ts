@@ -108,7 +108,9 @@ it("finds each field of each kind of line that was altered, by its receipt, and 
     }
   }
   for (const place of [1, 20, log.length - 1]) {
-    expect(await refusalOf(log.toSpliced(place, 1))).toMatch(place < log.length - 1 ? new RegExp(`^line ${place + 1}, `) : /^the head/);
+    expect(await refusalOf(log.toSpliced(place, 1))).toMatch(
+      place < log.length - 1 ? new RegExp(`^line ${place + 1}, `) : /^line 1, the head/,
+    );
   }
   expect(await refusalOf(log.toSpliced(9, 2, log[10], log[9]))).toMatch(/^line 10, /);
 });
