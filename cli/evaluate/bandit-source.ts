@@ -1,11 +1,12 @@
+import { hash } from "node:crypto";
 import { encoder } from "afterclick";
 import { inspectLog, itemFileOf, LogError, readCatalogue, readLog } from "../replay/open-bandit.ts";
 import type { Source, SourceDecision, SourceOptions } from "./source.ts";
 
 /**
  * Reads an Open Bandit csv. Each row is one decision, whatever its position, with its propensity and time. A click converts
- * immediately.
- * @throws {LogError} if the file has no propensities or no times.
+ * immediately. A repeated row counts once.
+ * @throws {LogError} if the file has no propensities or no times, or two rows of one number that differ.
  */
 export async function banditSource(file: string, { progress }: SourceOptions): Promise<Source> {
   const log = await inspectLog(file);
@@ -13,14 +14,24 @@ export async function banditSource(file: string, { progress }: SourceOptions): P
   const ids = log.items;
   const pointsIn = encoder(catalogue.encoder).among(catalogue.actions.map(({ id, features }) => ({ ...features, id })));
   const decisions: SourceDecision[] = [];
-  const numbers = new Set<string>();
+  /** Digests of rows, by their number. */
+  const numbered = new Map<string, number>();
   let repeated = 0;
-  for await (const { index: row, item, clicked, context, shownAt, probability, number } of readLog(file)) {
-    if (number !== undefined && numbers.has(number)) {
-      repeated++;
-      continue;
+  for await (const { index: row, number, ...logged } of readLog(file)) {
+    const { item, clicked, context, shownAt, probability } = logged;
+    if (number) {
+      const [digest, before] = [digestOf(logged), numbered.get(number)];
+      if (before !== undefined && before !== digest) {
+        throw new LogError(
+          `${file}, row ${row + 1}: expected one row of number ${number}, got two that differ; number the rows anew, or remove the first column`,
+        );
+      }
+      if (before !== undefined) {
+        repeated++;
+        continue;
+      }
+      numbered.set(number, digest);
     }
-    if (number !== undefined) numbers.add(number);
     if (shownAt === undefined || probability === undefined) {
       throw new LogError(`${file}, row ${row + 1}: expected a timestamp and a propensity_score, got none; use a log that has both`);
     }
@@ -51,3 +62,6 @@ export async function banditSource(file: string, { progress }: SourceOptions): P
     maturity: () => 1,
   };
 }
+
+/** 48 bits, of which two rows of one number have the same by chance as good as never. */
+const digestOf = (row: object): number => hash("sha256", JSON.stringify(row), "buffer").readUIntBE(0, 6);
