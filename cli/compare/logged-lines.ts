@@ -1,7 +1,7 @@
 import type { HoldoutShare } from "../../worker/domain/figures/holdout-share.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
-import { DistinctLines } from "../verify/distinct-lines.ts";
-import { type ConversionLine, type HeadLine, type ImpressionLine, LogMismatch } from "../verify/event-line.ts";
+import { distinctLines } from "../verify/distinct-lines.ts";
+import { type ConversionLine, type ImpressionLine, LogMismatch } from "../verify/event-line.ts";
 import { linesOf, type Texts } from "../verify/event-log.ts";
 
 type Assigned = ImpressionLine & { readonly shard?: number };
@@ -26,29 +26,23 @@ export interface LoggedLines {
 
 /** @throws {LogMismatch} at a malformed line, at the head of another model, and at two lines of one number. */
 export async function loggedLines(texts: Texts, progress: (done: number, all: number) => void): Promise<LoggedLines> {
-  const impressions: Assigned[] = [];
-  const conversions = new Map<string, ConversionLine[]>();
-  const configs: { readonly seq: number; readonly config: ModelConfig }[] = [];
-  const lines = new DistinctLines(linesOf(texts, { receipts: false }));
-  let head: HeadLine | undefined;
-  let [end, all, done] = [0, 0, 0];
-  for await (const line of lines) {
-    progress(done++, all);
-    if (line.type === "model") {
-      head = line;
-      [end, all] = [Math.max(end, line.exportedAt ?? 0), all + (line.lines ?? 0)];
-    } else if (line.type === "mark") {
-      const config = line.mark === "configuration" ? line.content : line.mark === "relearnt" ? line.content.config : undefined;
-      if (config && line.shard === undefined) configs.push({ seq: line.seq, config });
-    } else if (line.type === "impression" && line.state === "live") impressions.push(line);
-    else if (line.type === "conversion") conversions.set(line.impression, [...(conversions.get(line.impression) ?? []), line]);
-  }
+  const { model, end, lines, repeated } = await distinctLines(linesOf(texts, { receipts: false }), { progress, keep: (line) => line });
+  const configs = lines.flatMap((line) => {
+    if (line.type !== "mark" || line.shard !== undefined) return [];
+    const config = line.mark === "configuration" ? line.content : line.mark === "relearnt" ? line.content.config : undefined;
+    return config ? [{ seq: line.seq, config }] : [];
+  });
+  const impressions = lines.filter((line) => line.type === "impression" && line.state === "live") as Assigned[];
+  const conversions = Map.groupBy(
+    lines.filter((line) => line.type === "conversion"),
+    ({ impression }) => impression,
+  );
   const own = configs.toSorted((a, b) => a.seq - b.seq);
   const config = own.at(-1)?.config;
-  if (!head || !config) throw new LogMismatch("expected a log with the model's configuration, got none");
+  if (!config) throw new LogMismatch("expected a log with the model's configuration, got none");
   const decided = own.map(shareOf);
   return {
-    ...{ model: head.model, end, config, configs: own.map((each) => each.config), decided, impressions, repeated: lines.repeated },
+    ...{ model, end, config, configs: own.map((each) => each.config), decided, impressions, repeated },
     conversionsOf: (impression) => conversions.get(impression) ?? [],
   };
 }

@@ -7,7 +7,7 @@ import { counting, resolved } from "../../worker/domain/conversion/reward.ts";
 import { isPinned } from "../../worker/domain/impression/impression.ts";
 import { learntGoals } from "../../worker/domain/model/goals.ts";
 import { featurizer, type ModelConfig } from "../../worker/domain/model/model.ts";
-import { DistinctLines } from "../verify/distinct-lines.ts";
+import { distinctLines } from "../verify/distinct-lines.ts";
 import { type ConversionLine, type EventLine, type HeadLine, type ImpressionLine, LogMismatch, nameOf } from "../verify/event-line.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
 import { listsOf, type Placed } from "./source-lists.ts";
@@ -26,28 +26,20 @@ interface Setting {
  * @throws {LogMismatch} at a malformed line.
  */
 export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { progress, asOf }: SourceOptions): Promise<Source> {
-  const settings: Setting[] = [];
-  const impressions: ImpressionLine[] = [];
-  const conversions = new Map<string, ConversionLine[]>();
-  let [end, lines, all, features] = [0, 0, 0, 0];
-  const distinct = new DistinctLines(log);
-  for await (const line of distinct) {
-    progress(lines++, all);
-    if (line.type === "model") [all, end] = [all + (line.lines ?? 0), Math.max(end, line.exportedAt ?? 0)];
-    else if (line.type === "mark") {
-      // The model's configuration and catalogue are those of shard 0.
-      if (line.shard) continue;
-      try {
-        addSetting(settings, line);
-      } catch (error) {
-        throw new LogMismatch(`${nameOf(line)}: expected what the worker exported, got a changed line: ${(error as Error).message}`);
-      }
-    } else if (line.type === "impression") {
-      features ||= line.features?.length ?? 0;
-      // Candidates are encoded again, so the longest part of a line is not kept.
-      impressions.push({ ...line, features: [] });
-    } else if (line.type === "conversion") conversions.set(line.impression, [...(conversions.get(line.impression) ?? []), line]);
-  }
+  let features = 0;
+  const keep = (line: EventLine): EventLine => {
+    if (line.type !== "impression") return line;
+    features ||= line.features?.length ?? 0;
+    // Candidates are encoded again, so the longest part of a line is not kept.
+    return { ...line, features: [] };
+  };
+  const { lines, end, repeated } = await distinctLines(log, { progress, keep });
+  const settings = settingsOf(lines);
+  const impressions = lines.filter((line) => line.type === "impression");
+  const conversions = Map.groupBy(
+    lines.filter((line) => line.type === "conversion"),
+    ({ impression }) => impression,
+  );
   const last = settings.at(-1);
   if (!last) throw new SourceError("expected a log with the model's configuration, got none: export the log again from an updated worker");
   const { config } = last;
@@ -88,8 +80,22 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
     ...(goals && { goals: learntGoals(goals) }),
     reward,
     end,
-    repeated: distinct.repeated,
+    repeated,
   };
+}
+
+/** In order of events, which a file of several exports need not have. The model's configuration and catalogue are those of shard 0. */
+function settingsOf(lines: readonly EventLine[]): Setting[] {
+  const settings: Setting[] = [];
+  const marks = lines.filter((line) => line.type === "mark" && !line.shard) as Extract<EventLine, { type: "mark" }>[];
+  for (const line of marks.toSorted((a, b) => a.seq - b.seq)) {
+    try {
+      addSetting(settings, line);
+    } catch (error) {
+      throw new LogMismatch(`${nameOf(line)}: expected what the worker exported, got a changed line: ${(error as Error).message}`);
+    }
+  }
+  return settings;
 }
 
 function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark" }>): void {

@@ -83,6 +83,46 @@ it("counts the lines of two exports once, and reports the repeated ones", async 
   expect(twice.decisions.map(({ conversions }) => conversions)).toEqual(once.decisions.map(({ conversions }) => conversions));
 });
 
+/** A catalogue of three actions from event 5 on, and a decision among them. */
+const third = { type: "mark", seq: 5, mark: "actions", content: { size: 3, changed: [[2, { id: "scarf" }]] } };
+const later = { ...impression, seq: 6, id: "i2", version: 5, decision: { ...decision, candidates: 3 }, shownAt: 20 };
+
+it("reads settings in the order of events, whichever export comes first", async () => {
+  const [early, late] = [
+    [head, configuration, actions, impression, conversion],
+    [{ ...head, after: 4, exportedAt: 9500 }, third, later],
+  ];
+  const candidates = async (lines: readonly object[]) =>
+    (await read(...lines)).decisions.toSorted((a, b) => a.shownAt - b.shownAt).map(({ ids }) => ids);
+  const expected = [
+    ["boots", "hat"],
+    ["boots", "hat", "scarf"],
+  ];
+  expect(await candidates([...early, ...late])).toEqual(expected);
+  expect(await candidates([...late, ...early])).toEqual(expected);
+});
+
+it.each([
+  ["rolled back", { state: "void" }, { status: "void" }],
+  ["erased", { type: "erased", id: "i1" }, { type: "erased", id: "i1" }],
+])("takes the lines of the latest export, in which an impression was %s", async (_, ofImpression, ofConversion) => {
+  const other = { ...impression, seq: 5, id: "i2", shownAt: 20 };
+  const before = [head, configuration, actions, impression, conversion, other];
+  const changed = [
+    { ...impression, ...ofImpression },
+    { ...conversion, ...ofConversion },
+  ];
+  const after = [{ ...head, exportedAt: 9500 }, configuration, actions, ...changed, other];
+  for (const lines of [
+    [...before, ...after],
+    [...after, ...before],
+  ]) {
+    const { decisions, repeated, end } = await read(...lines);
+    expect(decisions.map(({ shownAt }) => shownAt)).toEqual([20]);
+    expect({ repeated, end }).toEqual({ repeated: 5, end: 9500 });
+  }
+});
+
 it("takes each export that has as many events as its head states, repeated ones too", async () => {
   const [whole, part] = [
     { ...head, lines: 4 },

@@ -242,6 +242,16 @@ describe("a log that cannot be compared", () => {
     await expect(other({ generation: 2 })).rejects.toThrow("generation 1, got lines of generation 2");
   });
 
+  it("takes the lines of the latest export, in which some were rolled back", async () => {
+    const before = texts([...lines, impression("b", "policy"), conversion("b", 1)]);
+    const undone = [impression("b", "policy", { state: "void" }), conversion("b", 1, { status: "void" })];
+    const [, ...after] = texts([...lines, ...undone]);
+    const latest = [JSON.stringify({ ...head, exportedAt: head.exportedAt + 1 }), ...after];
+    const once = await loggedArms(latest, undefined, progress);
+    expect(await loggedArms([...before, ...latest], undefined, progress)).toEqual({ ...once, repeated: 5 });
+    expect(await loggedArms([...latest, ...before], undefined, progress)).toEqual({ ...once, repeated: 5 });
+  });
+
   it("is not whole", async () => {
     const [first, ...events] = texts([...lines, conversion("a", 1)]);
     const stated = JSON.stringify({ ...JSON.parse(first), lines: 4 });
