@@ -56,7 +56,7 @@ export async function loggedArms(
   return { model, end, windows: { window, goals: declared }, goals, counts, unassigned, repeated };
 }
 
-function goalsOf({ model, config, configs }: LoggedLines, asked: string | undefined): string[] {
+function goalsOf({ model, config, configs, reached }: LoggedLines, asked: string | undefined): string[] {
   const names = Object.keys(config.goals ?? {});
   if (asked === undefined) return names.length > 0 ? names : [ANY_GOAL];
   if (names.includes(asked)) return [asked];
@@ -69,6 +69,10 @@ function goalsOf({ model, config, configs }: LoggedLines, asked: string | undefi
     );
   }
   if (names.length > 0) throw new ComparisonError(`--goal: expected one of ${names.join(", ")}, got ${asked}`);
+  if (reached.size > 0 && !reached.has(asked)) {
+    const goals = Array.from(reached).toSorted().join(", ");
+    throw new ComparisonError(`--goal: expected one of the goals that the log's conversions have, ${goals}, got ${asked}`);
+  }
   return [asked];
 }
 

@@ -18,6 +18,8 @@ export interface LoggedLines {
   readonly decided: readonly HoldoutShare[];
   /** Impressions that were shown. */
   readonly impressions: readonly Assigned[];
+  /** Goals of all conversions. */
+  readonly reached: ReadonlySet<string>;
   /** Conversions of an impression. */
   conversionsOf(impression: string): readonly ConversionLine[];
   /** Number of lines that stood in the log before. */
@@ -33,17 +35,16 @@ export async function loggedLines(texts: Texts, progress: (done: number, all: nu
     return config ? [{ seq: line.seq, config }] : [];
   });
   const impressions = lines.filter((line) => line.type === "impression" && line.state === "live") as Assigned[];
-  const conversions = Map.groupBy(
-    lines.filter((line) => line.type === "conversion"),
-    ({ impression }) => impression,
-  );
+  const conversions = lines.filter((line) => line.type === "conversion");
+  const ofImpressions = Map.groupBy(conversions, ({ impression }) => impression);
   const own = configs.toSorted((a, b) => a.seq - b.seq);
   const config = own.at(-1)?.config;
   if (!config) throw new LogMismatch("expected a log with the model's configuration, got none");
   const decided = own.map(shareOf);
   return {
     ...{ model, end, config, configs: own.map((each) => each.config), decided, impressions, repeated },
-    conversionsOf: (impression) => conversions.get(impression) ?? [],
+    reached: new Set(conversions.map(({ goal }) => goal)),
+    conversionsOf: (impression) => ofImpressions.get(impression) ?? [],
   };
 }
 

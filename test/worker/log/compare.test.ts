@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { checkArms, loggedArms } from "../../../cli/compare/logged-arms.ts";
+import { ComparisonError, checkArms, loggedArms } from "../../../cli/compare/logged-arms.ts";
 import { mismatchOf } from "../../../cli/compare.ts";
 import { liftOf } from "../../../worker/domain/figures/lift.ts";
 import { call, convert, createModel, recommend } from "../support/client.ts";
@@ -240,6 +240,16 @@ describe("a log that cannot be compared", () => {
     const other = (fields: object) => loggedArms([...texts(lines), JSON.stringify({ ...head, ...fields })], undefined, progress);
     await expect(other({ model: "blog" })).rejects.toThrow("expected the log of one model, model shop, got lines of model blog too");
     await expect(other({ generation: 2 })).rejects.toThrow("generation 1, got lines of generation 2");
+  });
+
+  it("has no conversion of the asked goal", async () => {
+    const converted = [...lines, conversion("a", 1, { goal: "purchase" }), conversion("c", 1, { goal: "click", status: "late" })];
+    await expect(read(converted, "purchas")).rejects.toThrow(
+      new ComparisonError("--goal: expected one of the goals that the log's conversions have, click, purchase, got purchas"),
+    );
+    expect((await lifts(converted, "purchase")).map(({ goal, policy }) => [goal, policy.conversions])).toEqual([["purchase", 1]]);
+    expect((await lifts(converted, "click")).map(({ goal, policy }) => [goal, policy.conversions])).toEqual([["click", 0]]);
+    expect((await lifts(lines, "purchase")).map(({ goal }) => goal)).toEqual(["purchase"]);
   });
 
   it("takes the lines of the latest export, in which some were rolled back", async () => {
