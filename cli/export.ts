@@ -80,6 +80,6 @@ export const run = prepared({
   usage,
   options,
   known: [ApiError, UnreachableError],
-  explain: (error) => (error instanceof LogMismatch ? `Not exported: ${error.message}. Run the command again.` : undefined),
+  explain: (error) => (error instanceof LogMismatch ? `Not exported: ${error.message}` : undefined),
   run: main,
 });
