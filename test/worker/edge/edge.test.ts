@@ -525,6 +525,30 @@ describe("publishing", () => {
     expect((await publicationIn(model)).version).toBe((await describeModel(model)).modelVersion);
   });
 
+  it.each([
+    ["reset", "POST", "/reset", "put"],
+    ["deletion", "DELETE", "", "delete"],
+  ] as const)("lets a second pass before a %s writes to KV too", async (_, method, path, written) => {
+    const model = await edgeModel();
+    const wait = vi.spyOn(scheduler, "wait");
+    const write = vi.spyOn(Object.getPrototypeOf(env.EVENTS) as KVNamespace, written);
+    later(400);
+    expect((await call(method, `/v1/models/${model}${path}`)).status).toBeLessThan(300);
+    expect(wait.mock.calls[0][0]).toBe(600);
+    expect(wait.mock.invocationCallOrder[0]).toBeLessThan(write.mock.invocationCallOrder[0]);
+  });
+
+  it("keeps the whole model if a deletion fails in KV, and then deletes it", async () => {
+    const model = await edgeModel();
+    const broken = vi.spyOn(Object.getPrototypeOf(env.EVENTS) as KVNamespace, "delete").mockRejectedValue(new Error("429"));
+    expect((await call("DELETE", `/v1/models/${model}`)).status).toBeGreaterThanOrEqual(500);
+    expect(complaints().length).toBeGreaterThan(0);
+    broken.mockRestore();
+    expect((await describeModel(model)).published).not.toBeNull();
+    expect((await call("DELETE", `/v1/models/${model}`)).status).toBe(204);
+    expect((await call("GET", `/v1/models/${model}`)).status).toBe(404);
+  });
+
   it("is done again while KV fails", async () => {
     const model = await edgeModel();
     const before = (await describeModel(model)).published;

@@ -7,7 +7,6 @@ import { withVocabulary } from "../../domain/model/encoding.ts";
 import { checkGrows, configureModel, isSame, type ModelConfig, reconfigureModel, renewed } from "../../domain/model/model.ts";
 import { relearntModel } from "../../domain/model/relearnt-model.ts";
 import { type Environment, graceMs } from "../../environment.ts";
-import { PublicationStore } from "../../kv/publication-store.ts";
 import type { CatalogueVersion, Imported, Rollback } from "../../protocol/answers.ts";
 import { Problem, unknownModel } from "../../protocol/problem.ts";
 import type { Action, ActionsPatch, ModelBody, ModelPatch } from "../../protocol/schema.ts";
@@ -95,11 +94,12 @@ export class Administration implements Implemented<AdministrationRpc> {
   }
 
   async remove(): Promise<null> {
-    const { env, store, coordinator, publishing, upkeep } = this.#parts;
+    const { store, coordinator, publishing, upkeep } = this.#parts;
     await publishing.inTurn(async () => {
       if (!store.exists) throw unknownModel();
+      // First, because it may fail, and then the model is still whole.
+      if (store.shard === 0) await publishing.withdraw();
       await coordinator.askOthers((stub) => stub.remove());
-      if (store.shard === 0) await new PublicationStore(env.EVENTS).delete(store.name);
       await this.#storage.deleteAlarm();
       await store.deleteAll();
       upkeep.disarm();

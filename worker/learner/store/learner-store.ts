@@ -98,15 +98,19 @@ export class LearnerStore {
     this.transact(() => this.holdouts.note(config.holdout, this.database.mark("configuration", config), 0));
   }
 
-  /** Deletes everything but name and catalogue. Impressions shown before `now`, the new generation, are not taken. */
+  /**
+   * Deletes everything but name, catalogue and the times of writing to KV, which takes one write a second of a key. Impressions shown
+   * before `now`, the new generation, are not taken.
+   */
   reset(config: ModelConfig, now: number, homes = config.shards): void {
     const { name, catalogue } = this;
+    const { published_at, catalogued_at } = this.database.model;
     this.transact(() => {
       for (const table of TABLES) this.database.query(`DELETE FROM ${table}`);
       this.database.dropCaches();
       this.#begin({ name, config, generation: now, watermark: 0, homes });
       this.catalogues.replace(catalogue.actions);
-      this.database.set("horizon = ?", now);
+      this.database.set("horizon = ?, published_at = ?, catalogued_at = ?", now, published_at, catalogued_at);
     });
   }
 

@@ -62,6 +62,14 @@ export class Publishing {
     return this.#turns.take(work);
   }
 
+  /** Takes the model out of KV. */
+  async withdraw(): Promise<void> {
+    const { name, published, catalogues } = this.#stored;
+    await kvWrite(published.at);
+    await kvWrite(catalogues.written.at);
+    await new PublicationStore(this.#env.EVENTS).delete(name);
+  }
+
   publishCatalogue(): Promise<void> {
     return this.inTurn(() => this.#putCatalogue());
   }
