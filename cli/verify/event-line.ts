@@ -54,14 +54,21 @@ interface Origin {
 export type EventLine = (ImpressionLine | ConversionLine | MarkLine | ErasedLine) & Origin;
 export type HeadLine = { readonly type: "model" } & LogHead & Pick<Origin, "line">;
 
+/** The last line of a log that lost rows while it was read: the number of its events, which is less than the head states. */
+export interface EndLine extends Pick<Origin, "line"> {
+  readonly type: "end";
+  readonly lines: number;
+}
+
 /** A log that differs from the worker's. The message names the line and the difference. */
 export class LogMismatch extends Error {
   override readonly name = "LogMismatch";
 }
 
-export function nameOf(line: HeadLine | EventLine): string {
+export function nameOf(line: HeadLine | EventLine | EndLine): string {
   const number = line.line === undefined ? "" : `line ${line.line}, `;
   if (line.type === "model") return `${number}the head`;
+  if (line.type === "end") return `${number}the end`;
   const event = `${number}event ${line.seq}${line.shard === undefined ? "" : ` of shard ${line.shard}`}`;
   if (line.type === "mark") return `${event}, ${line.mark}`;
   return `${event}, ${line.type} ${line.type === "conversion" ? `of ${line.impression}` : line.id}`;

@@ -1,5 +1,5 @@
 import { receiptIn } from "../../worker/domain/ids/receipt.ts";
-import { type EventLine, type HeadLine, LogMismatch, nameOf } from "./event-line.ts";
+import { type EndLine, type EventLine, type HeadLine, LogMismatch, nameOf } from "./event-line.ts";
 import { lineFault } from "./line-fault.ts";
 
 /** The lines of a log. */
@@ -12,6 +12,8 @@ export type Texts = Iterable<string> | AsyncIterable<string>;
 export async function* linesOf(texts: Texts, { receipts }: { readonly receipts: boolean }): AsyncGenerator<HeadLine | EventLine> {
   let number = 0;
   let head: HeadLine | undefined;
+  /** The line that states the number of events: the head, or the end that corrects it. */
+  let stating: HeadLine | EndLine | undefined;
   let events = 0;
   let before = "";
   for await (const text of texts) {
@@ -28,26 +30,32 @@ export async function* linesOf(texts: Texts, { receipts }: { readonly receipts: 
     }
     const fault = lineFault(line);
     if (fault) throw new LogMismatch(`${nameOf(line)}: ${fault}`);
-    if (line.type === "model") {
-      if (head) checkWhole(head, events);
-      [head, events] = [line, 0];
-    } else events++;
+    if (line.type === "end") {
+      stating = line;
+      continue;
+    }
+    if (line.type !== "model") events++;
+    else {
+      checkWhole(stating, events);
+      [head, stating, events] = [line, line, 0];
+    }
     yield line;
   }
   if (!head) throw new LogMismatch("expected an exported log, got an empty one");
-  checkWhole(head, events);
+  checkWhole(stating, events);
 }
 
 /** Lines that another program wrote may have a head without a number. */
-function checkWhole(head: HeadLine, events: number): void {
-  const { lines = events } = head as Partial<HeadLine>;
-  if (events !== lines) throw new LogMismatch(`${nameOf(head)}: expected ${lines} events after it, got ${events}; export the log again`);
+function checkWhole(stating: HeadLine | EndLine | undefined, events: number): void {
+  const { lines = events } = (stating ?? {}) as Partial<HeadLine>;
+  if (stating && events !== lines)
+    throw new LogMismatch(`${nameOf(stating)}: expected ${lines} events, got ${events}; export the log again`);
 }
 
-function parsed(text: string, number: number): HeadLine | EventLine {
+function parsed(text: string, number: number): HeadLine | EventLine | EndLine {
   try {
     const line = JSON.parse(text);
-    if (["model", "impression", "conversion", "mark", "erased"].includes(line?.type)) return { ...line, line: number };
+    if (["model", "impression", "conversion", "mark", "erased", "end"].includes(line?.type)) return { ...line, line: number };
   } catch {}
   throw new LogMismatch(`line ${number}: expected a line of an exported log`);
 }

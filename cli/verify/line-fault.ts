@@ -1,4 +1,4 @@
-import type { ConversionLine, EventLine, HeadLine, ImpressionLine, MarkLine } from "./event-line.ts";
+import type { ConversionLine, EndLine, EventLine, HeadLine, ImpressionLine, MarkLine } from "./event-line.ts";
 import { LEAST_SHARE } from "./least-share.ts";
 
 /** Greatest exponent of a sampling. */
@@ -14,8 +14,9 @@ const isTime = (value: unknown): boolean => Number.isFinite(value) && Math.abs(v
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** Fault of a line that no worker exports: a field of another type, or a number that cannot be used. Undefined if there is none. */
-export function lineFault(line: HeadLine | EventLine): Fault {
+export function lineFault(line: HeadLine | EventLine | EndLine): Fault {
   if (line.type === "model") return headFault(line);
+  if (line.type === "end") return isCount(line.lines) ? undefined : `lines: expected a whole number, got ${shown(line.lines)}`;
   const { seq, shard } = line;
   if (!isCount(seq)) return `seq: expected a whole number, got ${shown(seq)}`;
   if (shard !== undefined && !isCount(shard)) return `shard: expected a whole number, got ${shown(shard)}`;

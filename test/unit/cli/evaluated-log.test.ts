@@ -134,18 +134,18 @@ it("takes each export that has as many events as its head states, repeated ones 
 
 describe("a log is refused by name", () => {
   it.each<[string, (object | string)[], string]>([
-    ["an export that ends early", [{ ...head, lines: 3 }, configuration, actions], "line 1, the head: expected 3 events after it, got 2"],
+    ["an export that ends early", [{ ...head, lines: 3 }, configuration, actions], "line 1, the head: expected 3 events, got 2"],
     [
       "an export that ends early, before another",
       [{ ...head, lines: 3 }, configuration, actions, { ...head, lines: 1 }, impression],
-      "line 1, the head: expected 3 events after it, got 2; export the log again",
+      "line 1, the head: expected 3 events, got 2; export the log again",
     ],
     [
       "a second export that ends early",
       [{ ...head, lines: 2 }, configuration, actions, { ...head, lines: 3 }, actions, impression],
-      "line 4, the head: expected 3 events after it, got 2",
+      "line 4, the head: expected 3 events, got 2",
     ],
-    ["more events than stated", [{ ...head, lines: 1 }, configuration, actions], "line 1, the head: expected 1 events after it, got 2"],
+    ["more events than stated", [{ ...head, lines: 1 }, configuration, actions], "line 1, the head: expected 1 events, got 2"],
   ])("%s", async (_, lines, message) => {
     await expect(read(...lines)).rejects.toThrow(message);
   });

@@ -54,11 +54,7 @@ it("refuses to replace an export by its later events", async () => {
 });
 
 it.each([
-  [
-    "ends early",
-    (close: () => void) => close(),
-    /^Not exported: line 1, the head: expected 3 events after it, got 0; export the log again\n$/,
-  ],
+  ["ends early", (close: () => void) => close(), /^Not exported: line 1, the head: expected 3 events, got 0; export the log again\n$/],
   ["breaks", (_: () => void, destroy: () => void) => destroy(), /^the connection to http\S+ broke: .*; run the command again\n$/],
 ] as const)("keeps the file of before if the log %s, and says so in one line", async (_, end, message) => {
   answer = (_, response) => {

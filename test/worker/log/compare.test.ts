@@ -267,7 +267,7 @@ describe("a log that cannot be compared", () => {
     const stated = JSON.stringify({ ...JSON.parse(first), lines: 4 });
     expect((await loggedArms([stated, ...events], undefined, progress)).repeated).toBe(0);
     await expect(loggedArms([stated, ...events.slice(0, 3)], undefined, progress)).rejects.toThrow(
-      "line 1, the head: expected 4 events after it, got 3; export the log again",
+      "line 1, the head: expected 4 events, got 3; export the log again",
     );
   });
 

@@ -63,7 +63,7 @@ export const pastLine = v.variant("type", [
     hash: v.optional(keyHash),
     action: v.nullish(actionId, null),
   }),
-  v.object({ type: v.picklist(["model", "mark", "erased"]) }),
+  v.object({ type: v.picklist(["model", "mark", "erased", "end"]) }),
 ]);
 type PastItem = v.InferOutput<typeof pastLine>;
 
@@ -92,7 +92,8 @@ export const events = new Hono()
 
 /**
  * The event log of a model as JSON lines, each with a receipt. The first line describes the model. The others are the rows after
- * `after`, in order, up to the version in the first line.
+ * `after`, in order, up to the version in the first line. A row that gets another number meanwhile, such as a deferred impression that was
+ * shown, is left out. Then a last line, `end`, corrects the number of lines in the first one.
  * @throws {Problem} 404 if there is no such model, 422 if a model of several shards has no such beginning.
  */
 async function exported(env: Environment, model: string, after: number): Promise<ReadableStream<Uint8Array>> {
@@ -108,14 +109,19 @@ async function exported(env: Environment, model: string, after: number): Promise
   };
   const start = await learner(env, model, (stub) => stub.startLog(after));
   const pages = pagesOf(env, model, start);
+  let sent = 0;
   return new ReadableStream({
     start(controller) {
       controller.enqueue(written([{ type: "model", ...start.head }]));
     },
     async pull(controller) {
       const { done, value } = await pages.next();
-      if (done) controller.close();
-      else controller.enqueue(written(value));
+      if (!done) {
+        sent += value.length;
+        return controller.enqueue(written(value));
+      }
+      if (sent !== start.head.lines) controller.enqueue(written([{ type: "end", lines: sent }]));
+      controller.close();
     },
   });
 }
