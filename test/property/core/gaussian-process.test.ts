@@ -218,6 +218,27 @@ describe.each(KERNELS)("a Gaussian process with a kernel that is %s", (_, kernel
   });
 });
 
+it("scores watched candidates by the state that it has loaded, whatever it scored before", () => {
+  const process = new CoreProcess(freshCore().core, specOf(MATERN52, 1), NOISE, 1);
+  const xs = Float64Array.of(-0.5, 0.25, 1);
+  const scored = () => {
+    const [mean, deviation] = [new Float64Array(3), new Float64Array(3)];
+    process.scoreWatched(mean, deviation);
+    return { mean, deviation };
+  };
+  process.watch(xs);
+  const add = (x: number, y: number) => process.reward(process.append(Float64Array.of(x)), y, y * y);
+  add(0, 1);
+  add(0.5, -1);
+  const expected = scored();
+  const { points, counts, sums, factor, squares } = process.state();
+  const state = { points: points.slice(), counts: counts.slice(), sums: sums.slice(), factor: factor.slice(), squares };
+  add(0.75, 2);
+  expect(scored()).not.toEqual(expected);
+  process.load(state);
+  expect(scored()).toEqual(expected);
+});
+
 it("finds the row of an equal point, and the nearest row in units of the scales, the lowest of equals", () => {
   const { core } = freshCore();
   const scale = fc.constantFrom(0.5, 1, 4);
