@@ -239,6 +239,14 @@ it("scores watched candidates by the state that it has loaded, whatever it score
   expect(scored()).toEqual(expected);
 });
 
+it.each([-1, 1])("has no row %i after one point", (row) => {
+  const process = new CoreProcess(freshCore().core, specOf(MATERN52, 1), NOISE, 1);
+  process.append(Float64Array.of(0));
+  for (const call of [() => process.reward(row, 1, 1), () => process.replicate(row)]) {
+    expect(call).toThrow(new RangeError(`row: expected a row below 1, got ${row}`));
+  }
+});
+
 it("finds the row of an equal point, and the nearest row in units of the scales, the lowest of equals", () => {
   const { core } = freshCore();
   const scale = fc.constantFrom(0.5, 1, 4);
