@@ -1,7 +1,6 @@
 import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
 import { counted } from "../../domain/ids/join-key.ts";
 import { shardName, shardOf } from "../../domain/ids/shard.ts";
-import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { windowOf } from "../../domain/model/goals.ts";
 import type { Environment } from "../../environment.ts";
 import { learner, Unreachable } from "../../rpc/learner-client.ts";
@@ -13,6 +12,16 @@ import { Turns } from "../turns.ts";
 import type { Task } from "../upkeep/upkeep.ts";
 
 type Events = readonly (ConversionEvent | KeyedEvent)[];
+
+/** An event for another shard, with its place among those that came with it. */
+interface Sent {
+  readonly event: Events[number];
+  readonly place: number;
+  readonly shard: number;
+}
+
+/** Waiting events that one call sends. */
+const EVENTS_AT_ONCE = 1000;
 
 /**
  * Conversions with join keys in a model of several shards. A keyed event goes to the home of its key, which attributes it to an impression
@@ -40,34 +49,51 @@ export class KeyHome {
     const keyed = events.flatMap((event, place) => ("key" in event && !("impression" in event) ? [{ event, place }] : []));
     if (this.#store.config.shards === 1 || keyed.length === 0) return this.#current.get().live.ingest(events);
     const ingested = new Array<Ingested>(events.length);
-    const homes = await Promise.all(keyed.map(async (each) => ({ ...each, home: await this.#homeOf(each.event) })));
-    const [ahead, own] = [homes.filter(({ home }) => home !== this.#shard), homes.filter(({ home }) => home === this.#shard)];
-    await Promise.all(
-      Array.from(
-        Map.groupBy(ahead, ({ home }) => home),
-        async ([home, of]) => {
-          if (this.#shard === 0) this.checkReached(home);
-          const results = await this.#call(
-            home,
-            of.map(({ event }) => event),
-          );
-          of.forEach(({ place }, i) => {
-            ingested[place] = results[i];
-          });
-        },
-      ),
-    );
-    for (const { event, place } of own) {
-      const link = this.#linkOf(event);
-      if (link) ingested[place] = await this.#forward(addressed(event, this.#hashesOf(event)[0], link), link);
+    const homes = await Promise.all(keyed.map(async (each) => ({ ...each, shard: await this.#homeOf(each.event) })));
+    const [ahead, own] = [homes.filter(({ shard }) => shard !== this.#shard), homes.filter(({ shard }) => shard === this.#shard)];
+    if (this.#shard === 0) for (const { shard } of ahead) this.checkReached(shard);
+    await this.#send(ahead, ingested);
+    for (;;) {
+      const linked = this.#linked(own.filter(({ place }) => ingested[place] === undefined));
+      if (linked.length === 0) break;
+      await this.#send(linked, ingested);
     }
-    const here = events.map((_, place) => place).filter((place) => ingested[place] === undefined);
-    // Only now, because the calls may have outlasted the model that ran before.
+    // Nothing is awaited after the last look at the links, because a link that comes meanwhile would not find the events. The model is
+    // read only now, because the calls may have outlasted the one that ran before.
     const { live } = this.#current.get();
+    const here = events.map((_, place) => place).filter((place) => ingested[place] === undefined);
     live.ingest(here.map((place) => events[place])).forEach((each, i) => {
       ingested[here[i]] = each;
     });
     return ingested;
+  }
+
+  /** Sends events to their shards, and notes the results at their places. */
+  async #send(events: readonly Sent[], ingested: Ingested[]): Promise<void> {
+    const sending = Array.from(
+      Map.groupBy(events, ({ shard }) => shard),
+      async ([shard, of]) => {
+        const results = await this.#call(
+          shard,
+          of.map(({ event }) => event),
+        );
+        of.forEach(({ place }, i) => {
+          ingested[place] = results[i];
+        });
+      },
+    );
+    await Promise.all(sending);
+  }
+
+  /** The events that belong to impressions of other shards. They are noted before they are sent, so that a repetition goes there too. */
+  #linked(events: readonly { readonly event: KeyedEvent; readonly place: number }[]): Sent[] {
+    return events.flatMap(({ event, place }) => {
+      const link = this.#linkOf(event);
+      if (!link) return [];
+      const [key] = this.#hashesOf(event);
+      this.#store.transact(() => this.#store.links.noteForwarded(key, event, link));
+      return [{ event: addressed(event, key, link), place, shard: link.shard }];
+    });
   }
 
   /** The home of a key. After a rotation of the secret, an older hash may have another home. */
@@ -111,12 +137,6 @@ export class KeyHome {
     return own && own > link.impression ? undefined : link;
   }
 
-  async #forward(event: ConversionEvent & ByKey, link: Link): Promise<Ingested> {
-    const [result] = await this.#call(link.shard, [event]);
-    this.#store.transact(() => this.#store.links.noteForwarded(event.key, event, link));
-    return result;
-  }
-
   #call(shard: number, events: Events): Promise<readonly Ingested[]> {
     return learner(this.#env, this.#nameOf(shard), (stub) => stub.ingest(events));
   }
@@ -130,17 +150,34 @@ export class KeyHome {
       throw new Unreachable(`shard ${shard} of the model has not been reached since it was made or reset`);
   }
 
-  /** Takes notes of another shard, and forwards the events that have waited for its impressions. */
+  /**
+   * Takes notes of another shard, and sends it the events that have waited for its impressions. A repetition sends again those that were
+   * sent without an answer.
+   */
   async link(notes: readonly Note[], shard: number): Promise<void> {
     const { links, conversions } = this.#store;
-    this.#store.transact(() => links.link(notes, shard));
-    for (const { key, impression, action } of notes) {
-      if (action === null) continue;
-      const joining = { keys: [key], action, shownAt: shownAtOf(impression) };
-      for (const { seq, ...waiting } of conversions.orphansOf(joining, this.#current.get().config)) {
-        await this.#forward({ ...waiting, impression, key, action: waiting.action }, { impression, shard });
-        this.#store.transact(() => conversions.deleteOrphan(seq));
-      }
+    const { config } = this.#current.get();
+    // One transaction, before anything is sent: no other impression takes the events, and their repetitions go to the same ones.
+    const sent = this.#store.transact(() => {
+      links.link(notes, shard);
+      return notes.flatMap(({ key, impression, action }) => {
+        if (action === null) return [];
+        const link = { impression, shard };
+        return conversions.sendOrphans(key, action, link, config).map(({ seq, status: _, ...waiting }) => {
+          links.noteForwarded(key, waiting, link);
+          return { seq, event: { ...waiting, impression } };
+        });
+      });
+    });
+    for (let i = 0; i < sent.length; i += EVENTS_AT_ONCE) {
+      const some = sent.slice(i, i + EVENTS_AT_ONCE);
+      await this.#call(
+        shard,
+        some.map(({ event }) => event),
+      );
+      this.#store.transact(() => {
+        for (const { seq, event } of some) conversions.delivered(seq, event.impression);
+      });
     }
   }
 

@@ -11,12 +11,16 @@ import type { Goals, Windows } from "../../domain/model/goals.ts";
 import { listOf } from "./counts/list-counts.ts";
 import type { Database } from "./database.ts";
 import type { ImpressionStore } from "./impressions/impression-store.ts";
+import type { Link } from "./impressions/link-store.ts";
 import { outcomeOf, type StoredOutcome } from "./impressions/outcome.ts";
 
 const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action, restates";
 /** Whether a waiting event joins an impression with its key, of action ?2 and shown at ?3. ?6: goals, and ?4: the window of the others. */
 const JOINS = `(action IS NULL OR action = ?2)
   AND at BETWEEN ?3 AND ?3 + coalesce((SELECT value ->> '$.window.ms' FROM json_each(?6) WHERE json_each.key = goal), ?4)`;
+/** The impression of another shard to which a waiting event is on its way. Null for one that waits for any. */
+const SENT_TO = "(SELECT f.impression FROM forwarded f WHERE f.digest = 'orphan ' || conversions.seq)";
+const WAITS_FOR_ANY = `status = 'orphan' AND ${SENT_TO} IS NULL`;
 const COUNTS_OR_WAITS = "status IN ('applied', 'conflict', 'orphan')";
 /** Begins as the index of the schema does, so that a start finds such rows at once. */
 const BEYOND_RANGE = `abs(reward) > 1e12 AND ${COUNTS_OR_WAITS}`;
@@ -163,12 +167,15 @@ export class ConversionStore {
     return this.#database.counted("orphan") > 0;
   }
 
-  /** Removes and returns the orphans that belong to an impression, by its id or by one of its keys. The caller enters them again. */
+  /**
+   * Removes and returns the orphans that belong to an impression, by its id or by one of its keys. The caller enters them again. Those on
+   * their way to another shard stay.
+   */
   removeOrphans({ id, action, decision, keys = [] }: Joining, { window, goals }: Windows): ConversionEvent[] {
     if (!this.anyWaits) return [];
     const shownAt = shownAtOf(id);
     const orphans = this.#database.query<Row>(
-      `DELETE FROM conversions WHERE status = 'orphan' AND (impression = ?1 OR
+      `DELETE FROM conversions WHERE ${WAITS_FOR_ANY} AND (impression = ?1 OR
          key IN (SELECT key FROM keys WHERE impression = ?7 UNION SELECT value FROM json_each(?5)) AND ${JOINS})
        RETURNING ${COLUMNS}`,
       id,
@@ -183,18 +190,32 @@ export class ConversionStore {
     return orphans.toSorted((a, b) => a.seq - b.seq).map((orphan) => ({ ...stored(orphan), impression: id }));
   }
 
-  /** The events that wait for an impression with some keys. */
-  orphansOf(
-    { keys, action, shownAt }: { readonly keys: readonly string[]; readonly action: string; readonly shownAt: number },
-    { window, goals }: Windows,
-  ): StoredConversion[] {
-    const query = `SELECT ${COLUMNS} FROM conversions WHERE status = 'orphan' AND ?1 IS NULL
-      AND key IN (SELECT value FROM json_each(?5)) AND ${JOINS} ORDER BY seq`;
-    const bindings = [null, action, shownAt, window.ms, JSON.stringify(keys), JSON.stringify(goals ?? {})];
-    return this.#database.query<Row>(query, ...bindings).map(stored);
+  /**
+   * Sends the orphans of a key to an impression of another shard that has this key, and returns them in order. From now on no other
+   * impression takes them. Includes those that were sent there before and are not `delivered`, so that they can be sent again.
+   */
+  sendOrphans(key: string, action: string, { impression, shard }: Link, { window, goals }: Windows): StoredConversion[] {
+    if (!this.anyWaits) return [];
+    const sent = this.#database.query<Row>(
+      `SELECT ${COLUMNS} FROM conversions WHERE status = 'orphan' AND key = ?5
+         AND (${SENT_TO} = ?1 OR ${SENT_TO} IS NULL AND ${JOINS}) ORDER BY seq`,
+      impression,
+      action,
+      shownAtOf(impression),
+      window.ms,
+      key,
+      JSON.stringify(goals ?? {}),
+    );
+    const note = "INSERT OR IGNORE INTO forwarded VALUES (?, ?, ?)";
+    for (const { seq } of sent) this.#database.query(note, waitingAs(seq), impression, shard);
+    return sent.map(stored);
   }
 
-  deleteOrphan(seq: number): void {
+  /** Deletes an orphan that its impression's shard has taken. */
+  delivered(seq: number, impression: string): void {
+    const note = "DELETE FROM forwarded WHERE digest = ? AND impression = ? RETURNING digest";
+    // After a reset, another event may have the number.
+    if (this.#database.query(note, waitingAs(seq), impression).length === 0) return;
     const deleted = this.#database.query("DELETE FROM conversions WHERE seq = ? AND status = 'orphan' RETURNING seq", seq);
     this.#database.count("orphan", -deleted.length);
   }
@@ -209,11 +230,11 @@ export class ConversionStore {
 
   /**
    * Makes waiting conversions late: those that happened before a time and after the window of an impression with their key. No
-   * impression shown before that time may arrive any more.
+   * impression shown before that time may arrive any more. One that is on its way to another shard is judged there.
    */
   expire(before: number): void {
     const late = this.#database.query(
-      `UPDATE conversions SET status = 'late' WHERE status = 'orphan' AND key IS NOT NULL AND impression < ?
+      `UPDATE conversions SET status = 'late' WHERE ${WAITS_FOR_ANY} AND key IS NOT NULL AND impression < ?
          AND EXISTS (SELECT 1 FROM keys k WHERE k.key = conversions.key AND k.impression < conversions.impression)
        RETURNING seq`,
       firstIdAt(before),
@@ -253,6 +274,9 @@ export class ConversionStore {
     return this.#database.query(query, JSON.stringify(digests)).length > 0;
   }
 }
+
+/** Names an orphan among the forwarded events, whose other names are digests. */
+const waitingAs = (seq: number): string => `orphan ${seq}`;
 
 /** A conversion as its row states it. */
 function stored({ restates, ...conversion }: Row): StoredConversion {
