@@ -187,7 +187,9 @@ export class OwnModel implements LocalModel {
 
   /** Drops what this tab has learnt. */
   async #startAgain(forgotten: number): Promise<void> {
-    this.#recommender = await Recommender.create(this.#options);
+    const { seed = 0 } = this.#options;
+    // Ids of impressions follow from the seed. A late conversion of a forgotten one must not count for another.
+    this.#recommender = await Recommender.create({ ...this.#options, seed: seed > 0 ? seed - forgotten : seed + forgotten });
     [this.#revision, this.#forgotten, this.#keeps] = [0, forgotten, true];
   }
 

@@ -178,9 +178,10 @@ describe("a model of the device's own", () => {
 
   it("forgets all that it has learnt, on the device and in memory", async () => {
     const model = await open();
-    const fresh = await model.snapshot();
     await learn(model);
     await model.forget();
+    // Another seed, for other ids.
+    const fresh = (await Recommender.create({ policy, window: { ms: HOUR_MS }, seed: 4 })).snapshot();
     expect(await new Shelf("own news", () => {}).startingWith("")).toMatchObject([["state", { revision: 0, bytes: fresh, at: 0 }]]);
     expect(await model.snapshot()).toEqual(fresh);
     await learn(model);
@@ -198,6 +199,20 @@ describe("a model of the device's own", () => {
     await learn(model);
     expect(await roundOf(await open())).toBe(2);
   });
+});
+
+it("takes no conversion of a forgotten impression for one of a later", async () => {
+  for (const seed of [5, 0, undefined]) {
+    const model = await open({ seed });
+    const old = new Set<string>();
+    for (let time = 0; time < 3; time++) {
+      const { action } = await model.recommend({ candidates });
+      expect(old).not.toContain(action.impressionId);
+      for (const impressionId of old) expect(await model.convert({ impressionId })).toEqual({ status: "unknown" });
+      old.add(action.impressionId);
+      await model.forget();
+    }
+  }
 });
 
 describe("a tab, after another tab made the model forget,", () => {
