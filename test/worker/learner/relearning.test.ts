@@ -6,8 +6,8 @@ import { Relearning, SAVING } from "../../../worker/learner/model/relearning.ts"
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import type { Description } from "../../../worker/rpc/message.ts";
 import { stream } from "../../support/scenario.ts";
-import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, statusesOf } from "../support/client.ts";
-import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, stateOf, statusesOf } from "../support/client.ts";
+import { bucketOf, MINUTE_MS, QUARTER_MS, tick, useClock } from "../support/clock.ts";
 import { expectDelays, linesOf } from "../support/fold.ts";
 
 // A model learns its log again under another configuration, while the old one serves.
@@ -224,6 +224,29 @@ it("what an object has learnt before a rollback or another beginning is not used
   });
   await evictDurableObject(learnerOf(model));
   expect(await importedDigest(model)).toBe((await describeModel(model)).digest);
+});
+
+it("rows that are forgotten meanwhile do not come back, and what they brought is counted once", async () => {
+  const model = await createModel();
+  const [converted] = await show(model, {}, {});
+  await convert({ impressionId: converted, reward: 1 });
+  tick(QUARTER_MS);
+  const [kept] = await show(model, {});
+  await convert({ impressionId: kept, reward: 1 });
+  const figures = async () => [await stateOf(model), (await call("GET", `/v1/models/${model}/metrics`)).body.buckets];
+  const before = await figures();
+  await reset(model, { options: { ridge: 2 } });
+  await runInDurableObject(learnerOf(model), async (_, { storage }) => {
+    const store = new LearnerStore(storage);
+    const relearning = new Relearning(store);
+    while (!(await relearning.step()));
+    store.transact(() => store.prune(bucketOf(Date.now())));
+    expect(await relearning.takeOver()).toBe(true);
+    expect(Array.from(store.impressions.after(0))).toHaveLength(1);
+  });
+  await evictDurableObject(learnerOf(model));
+  expect(await figures()).toEqual(before);
+  await expectDelays(model, linesOf(await logOf(model)));
 });
 
 it("features of an isolate that still has the old encoder are made anew", async () => {

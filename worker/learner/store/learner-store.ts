@@ -310,6 +310,7 @@ export class LearnerStore {
     this.database.query("DELETE FROM conversions WHERE impression < ?", first);
     this.database.query("DELETE FROM erased WHERE at < ?", time);
     this.impressions.deleteBefore(time, this.config);
+    this.relearning.deleteBefore(time);
     this.links.deleteBefore(time);
     const tables = ["blocks", "deferred", "conversions", "snapshots", "merged_snapshots"];
     const left = tables.map((table) => `SELECT min(seq) AS seq FROM ${table}`).join(" UNION ALL ");

@@ -1,5 +1,6 @@
 import type { StoredConversion } from "../../domain/conversion/conversion.ts";
 import type { ResolvedReward } from "../../domain/conversion/reward.ts";
+import { firstIdAt } from "../../domain/ids/uuid.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";
 import type { Database } from "./database.ts";
 import { BlockStore } from "./impressions/block-store.ts";
@@ -68,6 +69,12 @@ export class RelearningStore {
     const seq = this.begun?.seq ?? 0;
     this.blocks.deleteAfter(seq);
     this.#database.query("DELETE FROM relearnt_outcomes WHERE seq > ?", seq);
+  }
+
+  /** Deletes what was learnt of impressions before a bound of buckets. The policies keep their sums. */
+  deleteBefore(time: number): void {
+    this.blocks.deleteBefore(time);
+    this.#database.query("DELETE FROM relearnt_outcomes WHERE id < ?", firstIdAt(time));
   }
 
   /** Notes what an impression has brought by a conversion. Conversions come in the order of their rows. */
