@@ -1,6 +1,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
+import { waitingFor } from "../../../worker/domain/conversion/event.ts";
+import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import {
   call,
   convert,
@@ -17,7 +19,7 @@ import {
   storedOf,
   type WebhookOptions,
 } from "../support/client.ts";
-import { auditing, closing, MINUTE_MS, ring, useClock } from "../support/clock.ts";
+import { auditing, closing, MINUTE_MS, QUARTER_MS, ring, useClock } from "../support/clock.ts";
 import { learners, lost } from "../support/fault.ts";
 import { expectConsistent } from "../support/fold.ts";
 
@@ -270,6 +272,45 @@ it("makes a keyed conversion late that came after the window, once no impression
   await ring(model, closing(at));
   expect((await describeModel(model)).counts).toMatchObject({ orphan: 1, late: 1 });
   await expectConsistent(model);
+});
+
+it("makes an imported conversion late too, although its bucket is closed", async () => {
+  const model = await createModel();
+  const shownAt = Date.now() - 3 * HOUR_MS;
+  const at = shownAt + HOUR_MS + 1;
+  const hash = "h".repeat(22);
+  const lines = [
+    { type: "impression", id: "shown", action: "mug", shownAt, hashes: [hash] },
+    { type: "conversion", impression: waitingFor(hash, at), reward: 1, at, hash, status: "orphan" },
+  ];
+  const log = lines.map((line) => JSON.stringify(line)).join("\n");
+  expect(await call("POST", `/v1/models/${model}/events`, log)).toMatchObject({ status: 200 });
+  expect((await describeModel(model)).counts).toMatchObject({ orphan: 0, late: 1 });
+  await expectConsistent(model);
+});
+
+it("closes a bucket without reading the conversions of earlier ones", async () => {
+  const model = await createModel();
+  const [first, second] = await runInDurableObject(learnerOf(model), (_, { storage }) => {
+    const store = new LearnerStore(storage);
+    const start = store.watermark;
+    const key = "hash";
+    const waiting = Array.from({ length: 500 }, (_, i) => ({ impression: waitingFor(key, start + i), at: start + i, event: `order ${i}` }));
+    store.transact(() => {
+      for (const each of waiting) store.conversions.insert({ ...each, key, action: null, goal: "conversion", reward: 1 }, "orphan", null);
+    });
+    const exec = vi.spyOn(Object.getPrototypeOf(storage.sql), "exec");
+    const rowsRead = (close: () => void) => {
+      exec.mockClear();
+      store.transact(close);
+      return exec.mock.results.reduce((sum, { value }) => sum + value.rowsRead, 0);
+    };
+    const counts = [1, 2].map((bucket) => rowsRead(() => store.close(start + bucket * QUARTER_MS)));
+    exec.mockRestore();
+    return counts;
+  });
+  expect(first).toBeGreaterThanOrEqual(500);
+  expect(second).toBeLessThan(50);
 });
 
 it("claims no conversion by key that its learner did not get", async () => {

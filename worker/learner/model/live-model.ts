@@ -3,6 +3,7 @@ import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion
 import { isOtherCurrency, refusal } from "../../domain/conversion/refusal.ts";
 import { roundedReward } from "../../domain/conversion/reward.ts";
 import { counted, type KeyHashes } from "../../domain/ids/join-key.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { Block } from "../../domain/impression/block.ts";
 import type { ImpressionRow, ImpressionState, StoredImpression } from "../../domain/impression/impression.ts";
 import { isKept } from "../../domain/impression/sampling.ts";
@@ -155,8 +156,8 @@ export class LiveModel {
   /** Takes rows of a past log in their order, into open and closed buckets alike. */
   takePast(policies: Policies, rows: readonly PastRow[]): (RegisteredRow["status"] | Entry["status"] | "void" | "refused")[] {
     this.#checkRunning(policies);
-    return this.#change(() =>
-      batchesOf(rows).flatMap((batch) => {
+    return this.#change(() => {
+      const statuses = batchesOf(rows).flatMap((batch) => {
         // Policies that did not take a row know no later one.
         this.#checkRunning(policies);
         if (Array.isArray(batch)) return this.#registered(policies, batch, batch[0].state, "in time").map(({ status }) => status);
@@ -166,8 +167,11 @@ export class LiveModel {
         if (key && this.#store.conversions.isErased({ key }, event)) return ofErased(this.#store).status;
         if (row.status === "void" || row.status === "refused") return enterUncounted(this.#store, event, row.status);
         return this.#entered(event, row.status === "late" ? "late" : "in time").status;
-      }),
-    );
+      });
+      // Closed buckets do not close again.
+      this.#store.conversions.expire(Math.min(...rows.map(shownAtOfPast)), this.#store.watermark);
+      return statuses;
+    });
   }
 
   /** Registers impressions of one state, and enters their orphans. @param logged set if a past log has them, which kept them all. */
@@ -377,6 +381,9 @@ const OF_PAGES =
 const UNSAMPLED = "the model keeps a sample of its impressions, because it is near its limits; the conversion waits in case its own comes";
 
 const startingAgain = (): Problem => new Problem(503, "the model is starting again");
+
+/** When the impression of a row was shown. */
+const shownAtOfPast = (row: PastRow): number => shownAtOf("features" in row ? row.id : row.event.impression);
 
 /** The rows in their order: impressions of one state that follow each other together, and each conversion alone. */
 function batchesOf(rows: readonly PastRow[]): (PastImpressionRow[] | PastConversionRow)[] {

@@ -229,14 +229,17 @@ export class ConversionStore {
   }
 
   /**
-   * Makes waiting conversions late: those that happened before a time and after the window of an impression with their key. No
-   * impression shown before that time may arrive any more. One that is on its way to another shard is judged there.
+   * Makes waiting conversions late: those that happened between two times and after the window of an impression with their key. No
+   * impression shown before the later time may arrive any more. One that is on its way to another shard is judged there.
+   * **Cost:** linear in the conversions between the times.
    */
-  expire(before: number): void {
+  expire(from: number, before: number): void {
+    if (!this.anyWaits || from >= before) return;
     const late = this.#database.query(
-      `UPDATE conversions SET status = 'late' WHERE ${WAITS_FOR_ANY} AND key IS NOT NULL AND impression < ?
+      `UPDATE conversions SET status = 'late' WHERE ${WAITS_FOR_ANY} AND key IS NOT NULL AND impression >= ? AND impression < ?
          AND EXISTS (SELECT 1 FROM keys k WHERE k.key = conversions.key AND k.impression < conversions.impression)
        RETURNING seq`,
+      firstIdAt(from),
       firstIdAt(before),
     );
     this.#database.count("orphan", -late.length);

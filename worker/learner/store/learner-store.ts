@@ -297,7 +297,8 @@ export class LearnerStore {
   close(before: number): void {
     this.impressions.deleteDeferred(before);
     this.impressions.deleteShownBefore(before);
-    this.conversions.expire(before);
+    // Earlier ones were looked at when their buckets closed. Only an import adds rows there.
+    this.conversions.expire(this.watermark, before);
     this.database.set("watermark = max(watermark, ?)", before);
   }
 
