@@ -7,6 +7,7 @@ import { KeyHome } from "./shards/key-home.ts";
 import { LearnerStore } from "./store/learner-store.ts";
 import { Archive } from "./upkeep/archive.ts";
 import { Closing } from "./upkeep/closing.ts";
+import { deferral } from "./upkeep/deferral.ts";
 import { archiving, pruning } from "./upkeep/pruning.ts";
 import { Publishing } from "./upkeep/publishing.ts";
 import { RelearningTask } from "./upkeep/relearning-task.ts";
@@ -43,6 +44,7 @@ export function partsOf(storage: DurableObjectStorage, env: Environment): Parts 
     keyHome.task,
     ...publishing.tasks,
     ...closing.tasks,
+    deferral(store, current),
     archive ? archiving(store, current, archive) : pruning(store, current),
   ]);
   const running = new RunningModel(env, { store, current, coordinator, relearning, upkeep });

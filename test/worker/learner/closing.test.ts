@@ -90,6 +90,19 @@ it("sets its alarm for a publication, a closing, an audit and a forgetting, each
   expect(await alarmOf(model)).toBeNull();
 });
 
+it.each(["learner", "edge"])("sets its alarm for a deferred impression of the %s, and deletes one that is not shown", async (serving) => {
+  const model = await createModel({ serving, publish: { ms: DAY_MS }, deferral: { ms: 10 * MINUTE_MS } });
+  await show(model, ...Array.from({ length: 95 }, () => ({})));
+  await keep(model);
+  const now = Date.now();
+  expect(await alarmOf(model)).toBe(closing(now));
+  const [impressionId] = await recommend(model, { defer: true, context: { country: "PT" }, keys: ["visitor"] });
+  expect(await alarmOf(model)).toBe(now + 10 * MINUTE_MS + 30_000);
+  await ring(model, now + 10 * MINUTE_MS + 30_000);
+  expect((await call("GET", `/v1/impressions/${impressionId}`)).status).toBe(404);
+  expect(await alarmOf(model)).toBe(closing(now));
+});
+
 it("publishes no sooner than its model says after the last time", async () => {
   const model = await createModel({ publish: { ms: 2 * MINUTE_MS } });
   await show(model, ...Array.from({ length: 50 }, () => ({})));

@@ -49,7 +49,7 @@ export class Registrar {
       for (const { unsampled, byPage } of registration.decisions) live.leaveOut(unsampled, byPage);
       if (times.length > 0) database.setLag(Math.max(0, now - Math.max(...times)));
     });
-    if (times.length > 0) await this.#parts.upkeep.arm(Math.min(...times));
+    if (times.length > 0) await this.#parts.upkeep.arm(Math.min(...times), { deferred: fitting.some(({ deferred }) => deferred) });
     await this.#parts.upkeep.attempt(() => this.#parts.keyHome.deliver());
     const isShard = this.#parts.store.shard > 0;
     const newest = isShard ? null : this.#parts.store.offered;

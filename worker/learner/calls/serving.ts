@@ -40,7 +40,7 @@ export class Serving implements Implemented<ServingRpc> {
     const sampling = admission.sampling(rows.length)[giverOf(request.byPage)];
     const { version: modelVersion } = served;
     live.register(policies, sampled(rows, sampling), { deferred: request.defer });
-    await upkeep.arm(shownAt);
+    await upkeep.arm(shownAt, { deferred: request.defer });
     return {
       generation,
       sampling,

@@ -8,8 +8,8 @@ const RETRY_MS = 30_000;
 export interface Task {
   /** When the task is due, in ms since 1970. Undefined if there is nothing to do. */
   due(): number | undefined;
-  /** When a new impression that is shown at a time makes the task due. Absent if impressions do not. */
-  dueWith?(shownAt: number): number | undefined;
+  /** When a new impression that is shown or deferred at a time makes the task due. Absent if impressions do not. */
+  dueWith?(shownAt: number, isDeferred: boolean): number | undefined;
   run(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export class Upkeep {
       }
     }
     try {
-      if (this.#store.exists) await this.arm(undefined, notBefore);
+      if (this.#store.exists) await this.arm(undefined, { notBefore });
     } catch (error) {
       report(error);
       // The next task could not be determined, so the alarm only tries again.
@@ -61,13 +61,14 @@ export class Upkeep {
   /**
    * Sets the alarm for the next task.
    * @param shownAt time of a new impression. The alarm is set only if that impression could make a task due earlier.
+   * @param deferred whether the impression is not shown yet.
    * @throws {Problem} 404 if the model was deleted meanwhile.
    */
-  async arm(shownAt?: number, notBefore = 0): Promise<void> {
+  async arm(shownAt?: number, { deferred = false, notBefore = 0 } = {}): Promise<void> {
     if (!this.#store.exists) throw unknownModel();
     const overdue = this.#alarmAt !== undefined && this.#alarmAt < Date.now() - RETRY_MS;
     if (shownAt !== undefined && this.#alarmAt !== undefined && !overdue) {
-      const soonest = least(this.#tasks, (task) => task.dueWith?.(shownAt));
+      const soonest = least(this.#tasks, (task) => task.dueWith?.(shownAt, deferred));
       if (this.#alarmAt <= soonest) return;
     }
     const due = least(this.#tasks, (task) => task.due());

@@ -13,12 +13,18 @@ type Stored = { readonly seq: number; readonly content: ArrayBuffer } & Record<s
 /** Impressions that were decided and are not shown yet. Few are, so each has a row. Every change needs a transaction of the database. */
 export class DeferredStore {
   readonly #database: Database;
+  /** False if there are none. Then the oldest need not be looked for. */
+  #mayHave = true;
 
   constructor(database: Database) {
     this.#database = database;
+    database.onDrop(() => {
+      this.#mayHave = true;
+    });
   }
 
   insert(row: BlockRow): void {
+    this.#mayHave = true;
     this.#database.query("INSERT INTO deferred VALUES (?, ?, ?)", row.id, this.#database.next(), encodeBlock([row]));
   }
 
@@ -72,7 +78,9 @@ export class DeferredStore {
 
   /** The earliest time, since another, at which an impression was to be shown. */
   oldestSince(time: number): number | undefined {
+    if (!this.#mayHave) return undefined;
     const [{ id }] = this.#database.query<{ id: string | null }>("SELECT min(id) AS id FROM deferred WHERE id >= ?", firstIdAt(time));
+    this.#mayHave = id !== null || time > 0;
     return id === null ? undefined : shownAtOf(id);
   }
 

@@ -316,6 +316,11 @@ export class ImpressionStore {
     return this.#deferred.count;
   }
 
+  /** Time of the oldest impression that waits to be shown. */
+  get oldestDeferred(): number | undefined {
+    return this.#deferred.oldestSince(0);
+  }
+
   /** Time of the oldest impression shown at a bound of buckets or later. */
   oldestSince(time: number): number | undefined {
     return earliest(this.blocks.oldestSince(time), this.#deferred.oldestSince(time));
