@@ -20,7 +20,10 @@ export const encoding = v.pipe(
 );
 
 export const counts = v.strictObject({
-  impressions: v.pipe(count, v.description("All shown impressions: pending, converted, retracted and expired.")),
+  impressions: v.pipe(
+    count,
+    v.description("All shown impressions: pending, converted, retracted, expired, and those that were erased while they were pending."),
+  ),
   fromPages: v.pipe(count, v.description("Impressions that came with a publishable key.")),
   pageGoals: v.pipe(count, v.description("Applied conversions that pages reported.")),
   pending: count,

@@ -1,5 +1,7 @@
+/** Impressions that were erased while their window was open: all, those with an observed reward, and those that had converted. */
+const ERASED = ["erased", "erasedObserved", "erasedConverted"] as const;
 /** Counters that a rollback restores. The others are never undone. */
-export const LEARNT = ["impressions", "fromPages", "converted", "retracted", "applied", "conflict", "pageGoals"] as const;
+export const LEARNT = ["impressions", "fromPages", "converted", "retracted", "applied", "conflict", "pageGoals", ...ERASED] as const;
 const DELIVERIES = ["duplicate", "late", "orphan"] as const;
 /** Impressions that came with a publishable key, conversions that pages reported, and conversions by status. */
 export const EVENTS = ["fromPages", "pageGoals", "applied", "conflict", ...DELIVERIES] as const;

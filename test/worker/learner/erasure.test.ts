@@ -73,6 +73,21 @@ it("takes an impression and what came for it away, and leaves what was learnt", 
   expect((await call("POST", `/v1/models/${model}/impressions`, [again])).status).toBe(422);
 });
 
+it("counts an impression erased before the end of its window neither as expired nor in the conversion rate", async () => {
+  const model = await createModel();
+  const [converted, other, unconverted, pending] = await show(model, {}, {}, {}, {});
+  await convert([converted, other].map((impressionId) => ({ impressionId, reward: 1 })));
+  const erase = (id: string) => call("DELETE", `/v1/impressions/${id}`);
+  for (const id of [converted, pending, pending]) expect((await erase(id)).status).toBe(204);
+  const counts = { impressions: 4, converted: 2, pending: 1, expired: 0 };
+  expect(await describeModel(model)).toMatchObject({ counts, conversionRate: null });
+  vi.setSystemTime(Date.now() + HOUR_MS + 1);
+  const settled = { counts: { ...counts, pending: 0, expired: 1 }, conversionRate: 0.5 };
+  expect(await describeModel(model)).toMatchObject(settled);
+  await erase(unconverted);
+  expect(await describeModel(model)).toMatchObject(settled);
+});
+
 it("takes all away that a key was given for, and what came with it", async () => {
   const model = await createModel();
   const [a, b, other] = await show(model, { keys: ["ana", "order 1"], context }, { keys: ["ana"], context }, { keys: ["bea"] });

@@ -20,9 +20,9 @@ export function description(
   { counters: all, figures, open, bytes, relearning }: Totals,
   { digest, version: modelVersion, report }: Describing,
 ): Description {
-  const { converted, retracted, impressions, ...counters } = all;
+  const { converted, retracted, impressions, erased, erasedObserved, erasedConverted, ...counters } = all;
   const pending = open.impressions - open.observed;
-  const settled = impressions - open.impressions;
+  const settled = impressions - open.impressions - erased;
   const { version, at } = store.published;
   return {
     model: store.name,
@@ -33,7 +33,7 @@ export function description(
       pending,
       converted,
       retracted,
-      expired: impressions - pending - converted - retracted,
+      expired: impressions - pending - converted - retracted - (erased - erasedObserved),
       ...picked(counters, EVENTS),
     },
     reached: store.config.goals && reachedOf(store.config.goals, figures, impressions),
@@ -47,7 +47,7 @@ export function description(
     relearning,
     kept: store.editions.versions(),
     // Pending impressions may still convert, so only impressions with a closed window count.
-    conversionRate: settled > 0 ? (converted - open.converted) / settled : null,
+    conversionRate: settled > 0 ? (converted - open.converted - erasedConverted) / settled : null,
   };
 }
 

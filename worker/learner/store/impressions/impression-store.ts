@@ -371,7 +371,11 @@ export class ImpressionStore {
     const deferred = this.#deferred.find(id);
     const found = this.blocks.find(id);
     if (found) this.#links.noteErased(id, this.keysOf(found.row));
-    if (found?.state === "live" && found.row.action !== "") this.#takeAway([this.#stored(found)], windows);
+    if (found?.state === "live" && found.row.action !== "") {
+      const impression = this.#stored(found);
+      if (shownAtOf(id) >= Date.now() - windows.window.ms) this.outcomes.countErased(impression);
+      this.#takeAway([impression], windows);
+    }
     if (found) this.blocks.erase(id);
     else this.#insertErased(id, windows);
     this.#deferred.delete(id);

@@ -139,6 +139,13 @@ export class OutcomeStore {
     }
   }
 
+  /** Counts an erasure before the end of the window. What the impression would have brought stays unknown. */
+  countErased({ reward, converted, waits }: StoredImpression): void {
+    this.#database.count("erased");
+    this.#database.count("erasedObserved", Number(reward !== null && !waits));
+    this.#database.count("erasedConverted", Number(converted));
+  }
+
   /** Takes the outcome of an impression that is live no more out of the sums. */
   takeAway(impression: StoredImpression, windows: Windows): void {
     const { id, arm } = impression;
