@@ -289,7 +289,7 @@ it("makes an imported conversion late too, although its bucket is closed", async
   await expectConsistent(model);
 });
 
-it("closes a bucket without reading the conversions of earlier ones", async () => {
+it("closes a bucket without reading what waits in earlier ones", async () => {
   const model = await createModel();
   const [first, second] = await runInDurableObject(learnerOf(model), (_, { storage }) => {
     const store = new LearnerStore(storage);

@@ -231,7 +231,7 @@ export class ConversionStore {
   /**
    * Makes waiting conversions late: those that happened between two times and after the window of an impression with their key. No
    * impression shown before the later time may arrive any more. One that is on its way to another shard is judged there.
-   * **Cost:** linear in the conversions between the times.
+   * **Cost:** linear in the conversions that wait between the times.
    */
   expire(from: number, before: number): void {
     if (!this.anyWaits || from >= before) return;
