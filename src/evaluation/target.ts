@@ -2,15 +2,20 @@ import { outOfRange, wrongType } from "../argument.ts";
 import { rowOf } from "../encoding/points.ts";
 import { UnsupportedError } from "../errors.ts";
 import type { Policy } from "../policy/policy.ts";
-import type { PolicyDescriptor } from "../policy/rule.ts";
 import { Recommender, type RecommenderOptions } from "../recommender.ts";
 import { type LoggedConversion, type LoggedDecision, pointsOf } from "./log/log.ts";
+import { type LogWindow, windowMsOf } from "./log/request.ts";
 
 /** Probability with which a policy would have chosen each candidate of a logged decision. **Shapes:** k. */
 export type Target = (decision: LoggedDecision, place: number) => ArrayLike<number>;
 
 /** A logged decision at a place of its list. */
 export type PlacedDecision = LoggedDecision & { readonly place?: number };
+
+/** Options of a recommender that learns from a log. */
+export interface PolicyOptions extends RecommenderOptions {
+  readonly window: LogWindow;
+}
 
 /** A policy that has learnt, and the request that its probabilities are of. */
 interface Fitted {
@@ -25,18 +30,21 @@ interface Fitted {
  * @throws {UnsupportedError} code `no-probability` if it chooses in a domain of its own.
  */
 export async function fitted(
-  options: Omit<RecommenderOptions, "policy"> & { readonly policy: PolicyDescriptor },
+  options: PolicyOptions,
   log: readonly PlacedDecision[],
   { at, draws }: { readonly at: number; readonly draws: number },
 ): Promise<Fitted> {
   const recommender = await Recommender.create(options);
   const { policy } = recommender;
   if (policy.hasDomain) throw new UnsupportedError("no-probability", `${policy.id} does not choose among the log's candidates`);
+  const windowMs = windowMsOf(options.window);
   const history = log.flatMap((decision, number) => {
-    const converted = (decision.conversions ?? []).map((conversion, i) => ({
-      at: conversion.at,
-      learn: () => learnConversion(number, conversion, i),
-    }));
+    const converted = (decision.conversions ?? []).flatMap((conversion, i) => {
+      // Late conversions teach nothing, and their impressions may be forgotten.
+      if (conversion.at - decision.shownAt > windowMs) return [];
+      // The clock of a sender may be slow, so that a conversion seems to come before its impression.
+      return [{ at: Math.max(conversion.at, decision.shownAt), learn: () => learnConversion(number, conversion, i) }];
+    });
     return [{ at: decision.shownAt, learn: () => learnImpression(decision, number) }, ...converted];
   });
   const learnImpression = (decision: PlacedDecision, number: number): void => {
@@ -46,7 +54,8 @@ export async function fitted(
   const learnConversion = (number: number, { at, reward, goal = "conversion" }: LoggedConversion, i: number): void => {
     // Rewards of one goal that nobody declared would replace each other.
     const own = options.goals ? goal : `${goal} ${i}`;
-    recommender.convert({ impressionId: `decision ${number}`, goal: own, eventId: `${i}`, reward, at });
+    const { status } = recommender.convert({ impressionId: `decision ${number}`, goal: own, eventId: `${i}`, reward, at });
+    if (status === "unknown") throw new Error(`decision ${number}: expected a registered impression of its conversion, got none`);
   };
   // The sort is stable: a conversion comes after its impression even if both have the same time.
   for (const event of history.sort((a, b) => a.at - b.at)) if (event.at < at) event.learn();

@@ -1,7 +1,5 @@
 import { outOfRange, wrongType } from "../../argument.ts";
-import type { PolicyDescriptor } from "../../policy/rule.ts";
-import type { RecommenderOptions } from "../../recommender.ts";
-import { candidatesFor, fitted, type PlacedDecision } from "../target.ts";
+import { candidatesFor, fitted, type PlacedDecision, type PolicyOptions } from "../target.ts";
 import type { LoggedList } from "./list-log.ts";
 
 /** Probability with which a policy would have shown each candidate of a logged list at each of its places. **Shapes:** k x places, row-major. */
@@ -12,7 +10,7 @@ export type ShownChances = (list: LoggedList, number: number) => (place: number)
 
 /** A policy as it would stand at time `at`, after the earlier lists of the log. See `fitted`. */
 export async function fittedListTarget(
-  options: Omit<RecommenderOptions, "policy"> & { readonly policy: PolicyDescriptor },
+  options: PolicyOptions,
   log: readonly LoggedList[],
   times: { readonly at: number; readonly draws: number },
 ): Promise<ShownChances> {

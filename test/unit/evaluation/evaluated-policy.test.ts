@@ -1,6 +1,7 @@
 import {
   asyTs,
   delayLinTs,
+  evaluateLists,
   isTooFew,
   type LoggedDecision,
   linear,
@@ -114,6 +115,26 @@ describe("an evaluation", () => {
     const log = [{ shownAt: 5, count: 1, index: 0, probability: 1, conversions: [{ at: 3, reward: 1 }] }];
     const { ips, immature } = await unboundedEvaluation({ log, policy: () => [1], asOf: 5, window: { ms: 9 }, split: 0 });
     expect([ips.value, immature.decisions]).toEqual([1, 0]);
+  });
+
+  it("teaches the policy a conversion by a slow clock as one without delay, for decisions and lists", async () => {
+    const log = (skew: number) => drawn(600, stream("slow clock"), () => -skew);
+    const lists = (skew: number) =>
+      log(skew).map(({ shownAt, count, ...item }) => ({ shownAt, count, points: item.points, items: [{ ...item, points: undefined }] }));
+    const asked = { policy: otfLinUcb({ dimension: K, exploration: 0 }), window: { ms: 1000 }, asOf: 2000, examination: [1] };
+    const ofLists = async (skew: number) => (await evaluateLists({ ...asked, log: lists(skew) })).itemPosition;
+    const ofDecisions = async (skew: number) => (await evaluated(log(skew), { policy: asked.policy })).weights;
+    for (const skew of [1, 300_000]) {
+      expect(await ofDecisions(skew)).toEqual(await ofDecisions(0));
+      expect(await ofLists(skew)).toEqual(await ofLists(0));
+    }
+  });
+
+  it("teaches the policy nothing of a conversion so late that its impression is forgotten", async () => {
+    const log = drawn(600, stream("late"));
+    const late = log.map((each) => ({ ...each, conversions: [...(each.conversions ?? []), { at: each.shownAt + 250, reward: 1 }] }));
+    const asked = { policy: otfLinUcb({ dimension: K, exploration: 0 }), window: { ms: 100 }, maturity: () => 1 };
+    expect((await evaluated(late, asked)).weights).toEqual((await evaluated(log, asked)).weights);
   });
 
   it("tells its progress every 64 decisions, and its end", async () => {

@@ -91,8 +91,8 @@ describe("evaluateLists", () => {
     log.slice(0, 300).forEach(({ items, shownAt }, i) => {
       items.forEach(({ index }, place) => {
         recommender.register({ impressionId: `${i} ${place}`, features: points.slice(2 * index, 2 * index + 2), place, now: shownAt });
-        // All conversions of this log are at the time 5.
-        if (items[place].conversions && shownAt <= 5) recommender.convert({ impressionId: `${i} ${place}`, reward: 1, at: 5 });
+        // All conversions of this log are at the time 5, which is before most impressions.
+        if (items[place].conversions) recommender.convert({ impressionId: `${i} ${place}`, reward: 1, at: 5 });
       });
     });
     const chances = recommender.policy.placeChances({ points, limit: 2, round: 601, now: 300, draws: 100 }, [0, 1]);
