@@ -3,6 +3,7 @@ import type { Featurizer } from "../../publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";
 import { freeCandidates } from "../../worker/domain/catalogue/offer.ts";
 import { isRandomList } from "../../worker/domain/catalogue/random-list.ts";
+import { type Rules, refusal } from "../../worker/domain/conversion/refusal.ts";
 import { counting, resolved } from "../../worker/domain/conversion/reward.ts";
 import { isPinned } from "../../worker/domain/impression/impression.ts";
 import { learntGoals } from "../../worker/domain/model/goals.ts";
@@ -53,7 +54,7 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
     const own = conversions.get(line.id) ?? [];
     for (const conversion of own) checkTime(conversion, line);
     try {
-      return [{ line, decision: decisionOf(line, settings, own, { goals, asOf: asOf ?? end }) }];
+      return [{ line, decision: decisionOf(line, settings, own, { rules: config, asOf: asOf ?? end }) }];
     } catch (error) {
       throw notRepeated(line, error as Error);
     }
@@ -149,7 +150,7 @@ function decisionOf(
   line: ImpressionLine,
   settings: readonly Setting[],
   conversions: ConversionLine[],
-  { goals, asOf }: { readonly goals: ModelConfig["goals"]; readonly asOf: number },
+  { rules, asOf }: { readonly rules: Rules; readonly asOf: number },
 ): SourceDecision {
   const { action, context, decision, shownAt, version } = line;
   const { featurize } = settingAt(settings, version);
@@ -177,23 +178,20 @@ function decisionOf(
     index,
     probability,
     kept: 2 ** -(line.sampling ?? 0),
-    conversions: outcomesOf(conversions, goals, shownAt, asOf),
+    conversions: outcomesOf(conversions, rules, shownAt, asOf),
     ...(pinned && { pinned: true }),
     ...(bounds && { families: bounds }),
   };
 }
 
 /**
- * The converted goals of an impression at a time, each with its reward and its first report. Goals that the model does not declare any more
- * do not count.
+ * The converted goals of an impression at a time, each with its reward and its first report. Conversions that the present configuration
+ * refuses do not count, as in a relearning: those of goals that it does not declare, and rewards outside its range.
  */
-function outcomesOf(
-  conversions: readonly ConversionLine[],
-  goals: ModelConfig["goals"],
-  shownAt: number,
-  asOf: number,
-): LoggedConversion[] {
-  const ofGoals = Map.groupBy(counting(conversions.filter(({ at }) => at <= asOf)), ({ goal }) => goal);
+function outcomesOf(conversions: readonly ConversionLine[], rules: Rules, shownAt: number, asOf: number): LoggedConversion[] {
+  const { goals } = rules;
+  const known = counting(conversions).filter((line) => line.at <= asOf && refusal(line, rules) === undefined);
+  const ofGoals = Map.groupBy(known, ({ goal }) => goal);
   return Array.from(ofGoals, ([goal, events]): LoggedConversion[] => {
     const outcome = resolved(events, goals, shownAt);
     const reward = goals ? outcome?.goals?.[goal]?.reward : outcome?.reward;

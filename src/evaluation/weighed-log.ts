@@ -36,13 +36,13 @@ const PROGRESS_EVERY = 64;
 
 /** Teaches policy and reward model the first part of the log, and weighs the other part. @throws as `evaluate` does. */
 export async function weighedLog(request: EvaluationRequest): Promise<WeighedLog> {
-  const { asOf, windowMs, split } = checked(request, ["progress"]);
-  const log = decisionsUntil(asOf, request.log, request.goals);
+  const { asOf, windowMs, split, reward } = checked(request, ["progress"]);
+  const log = decisionsUntil(asOf, request.log, { goals: request.goals, reward });
   const cut = Math.floor(split * log.length);
   const since = log[cut]?.shownAt ?? asOf;
   const core = await instantiate(request.module ?? (await compileCore()));
   const shown = log.map(({ shownAt, kept, conversions }) => ({ shownAt, kept, items: [{ conversions }] }));
-  const matured = new MaturedLog(shown, { asOf, goals: countedGoals({ ...request, windowMs }, log), maturity: request.maturity });
+  const matured = new MaturedLog(shown, { asOf, goals: countedGoals({ ...request, windowMs, reward }, log), maturity: request.maturity });
   const old = shown.flatMap((each, place) => (matured.rewardsOf(each, place) ?? []).map((seen) => ({ ...seen, decision: log[place] })));
   const learnt = old.filter(({ place }) => place < cut).map((seen) => ({ decision: seen.decision, reward: maturedReward(seen) }));
   const expected = rewardModel(core, learnt, matured.goals.reward);

@@ -75,13 +75,13 @@ interface Row extends SeenRewards {
  * @throws {UnsupportedError} code `no-probability` if the policy chooses in its own domain, or does not know its probabilities.
  */
 export async function evaluateLists(request: ListEvaluationRequest): Promise<ListEvaluation> {
-  const { asOf, windowMs, split } = checked(request, ["examination"]);
+  const { asOf, windowMs, split, reward } = checked(request, ["examination"]);
   const examination = parseExamination(request.examination);
-  const log = listsUntil(asOf, request.log, request.goals);
+  const log = listsUntil(asOf, request.log, { goals: request.goals, reward });
   const cut = Math.floor(split * log.length);
   const core = await instantiate(request.module ?? (await compileCore()));
   const conversions = log.flatMap(({ shownAt, items }) => items.map((item) => ({ shownAt, conversions: item.conversions })));
-  const goals = countedGoals({ ...request, windowMs }, conversions);
+  const goals = countedGoals({ ...request, windowMs, reward }, conversions);
   const matured = new MaturedLog(log, { asOf, goals, maturity: request.maturity });
   const since = log[cut]?.shownAt ?? asOf;
   const target = await targetOf(request, log.slice(0, cut), since);

@@ -1,8 +1,7 @@
 import { finiteNumber, outOfRange, record, wholeNumber, wrongType } from "../../argument.ts";
 import type { Points } from "../../encoding/points.ts";
-import type { Goals } from "../../goals.ts";
 import type { ChooseRequest } from "../../policy/choose-request.ts";
-import { checkConversions, type LoggedConversion, loggedShare } from "../log/log.ts";
+import { checkConversions, type LoggedConversion, type LogRules, loggedShare } from "../log/log.ts";
 
 /** An item of a logged list. */
 export interface LoggedItem {
@@ -43,13 +42,13 @@ export interface LoggedList {
 }
 
 /** The lists shown by `asOf`, oldest first. @throws {TypeError | RangeError} naming the list. */
-export function listsUntil(asOf: number, log: readonly LoggedList[], goals?: Goals): LoggedList[] {
+export function listsUntil(asOf: number, log: readonly LoggedList[], rules?: LogRules): LoggedList[] {
   if (!Array.isArray(log)) throw wrongType("log", "an array of lists", log);
-  log.forEach((list, number) => void check(list, number, goals));
+  log.forEach((list, number) => void check(list, number, rules));
   return log.filter(({ shownAt }) => shownAt <= asOf).sort((a, b) => a.shownAt - b.shownAt);
 }
 
-function check(list: LoggedList, number: number, goals: Goals | undefined): void {
+function check(list: LoggedList, number: number, rules: LogRules | undefined): void {
   const name = `log[${number}]`;
   record(name, list);
   finiteNumber(`${name}.shownAt`, list.shownAt, 0);
@@ -63,7 +62,7 @@ function check(list: LoggedList, number: number, goals: Goals | undefined): void
     if (!item.pinned) wholeNumber(`${own}.index`, item.index, 0, count - 1);
     loggedShare(`${own}.probability`, item.probability);
     checkChances(`${own}.chances`, item.chances, list.items.length);
-    checkConversions(own, { conversions: item.conversions, shownAt: list.shownAt }, goals);
+    checkConversions(own, { conversions: item.conversions, shownAt: list.shownAt }, rules);
   });
 }
 

@@ -1,4 +1,4 @@
-import { outOfRange, type Range, range } from "../../argument.ts";
+import { outOfRange, type Range } from "../../argument.ts";
 import { compareEvents, outcomesOf } from "../../goal-outcomes.ts";
 import { type Goals, parseGoals } from "../../goals.ts";
 import { progressOf, type Stage, stagesOf } from "../../model/goals/stages.ts";
@@ -37,7 +37,7 @@ interface Request {
   readonly goals?: Goals;
   readonly window: LogWindow;
   readonly windowMs: number;
-  readonly reward?: Range;
+  readonly reward: Range;
 }
 
 type Shown = Pick<LoggedDecision, "shownAt" | "conversions">;
@@ -46,12 +46,11 @@ const UNIT: Range = { min: 0, max: 1 };
 
 /** @throws {TypeError | RangeError} naming the option, or the conversion of a goal that is not declared. */
 export function countedGoals(request: Request, log: readonly Shown[]): CountedGoals {
-  const reward = range("reward", request.reward ?? UNIT);
-  return request.goals === undefined ? anyGoals(request, reward, log) : declaredGoals(request.goals, request, reward, log);
+  return request.goals === undefined ? anyGoals(request, log) : declaredGoals(request.goals, request, log);
 }
 
 /** Goals that nobody declared: each has delays of its own, and all rewards add up. */
-function anyGoals({ asOf, windowMs }: Request, reward: Range, log: readonly Shown[]): CountedGoals {
+function anyGoals({ asOf, windowMs, reward }: Request, log: readonly Shown[]): CountedGoals {
   const names = new Set(log.flatMap(({ conversions = [] }) => conversions.map(({ goal = DEFAULT_GOAL }) => goal)));
   const goals = Array.from(names.size > 0 ? names : [DEFAULT_GOAL], (name) => ({ name, windowMs }));
   const places = new Map(goals.map(({ name }, place) => [name, place]));
@@ -66,7 +65,7 @@ function anyGoals({ asOf, windowMs }: Request, reward: Range, log: readonly Show
 }
 
 /** Goals as policies learn them, see `goalOutcomes` and `progressOf`. Goals without a value of their own do not count. */
-function declaredGoals(options: Goals, { asOf, window, windowMs }: Request, reward: Range, log: readonly Shown[]): CountedGoals {
+function declaredGoals(options: Goals, { asOf, window, windowMs, reward }: Request, log: readonly Shown[]): CountedGoals {
   const inMs = window !== "none";
   const learnt = parseGoals(options, window);
   if (!inMs && learnt.some((goal) => goal.window !== "none" || goal.delay !== undefined))

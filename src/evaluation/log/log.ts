@@ -1,4 +1,14 @@
-import { finiteNumber, matrix, nonEmptyString, outOfRange, positiveShare, record, wholeNumber, wrongType } from "../../argument.ts";
+import {
+  finiteNumber,
+  matrix,
+  nonEmptyString,
+  outOfRange,
+  positiveShare,
+  type Range,
+  record,
+  wholeNumber,
+  wrongType,
+} from "../../argument.ts";
 import { checkConversionTime } from "../../conversion-time.ts";
 import { areEncoded, type Points } from "../../encoding/points.ts";
 import { amountOf, type Goals } from "../../goals.ts";
@@ -42,14 +52,20 @@ export interface LoggedDecision {
   readonly conversions?: readonly LoggedConversion[];
 }
 
+/** The goals that are declared, if any, and the range of the reward of one conversion then. */
+export interface LogRules {
+  readonly goals?: Goals;
+  readonly reward: Range;
+}
+
 /** The decisions shown by `asOf`, oldest first. @throws {TypeError | RangeError} naming the decision. */
-export function decisionsUntil(asOf: number, log: readonly LoggedDecision[], goals?: Goals): LoggedDecision[] {
+export function decisionsUntil(asOf: number, log: readonly LoggedDecision[], rules: LogRules): LoggedDecision[] {
   if (!Array.isArray(log)) throw wrongType("log", "an array of decisions", log);
-  log.forEach((decision, place) => void check(decision, place, goals));
+  log.forEach((decision, place) => void check(decision, place, rules));
   return log.filter(({ shownAt }) => shownAt <= asOf).sort((a, b) => a.shownAt - b.shownAt);
 }
 
-function check(decision: LoggedDecision, place: number, goals: Goals | undefined): void {
+function check(decision: LoggedDecision, place: number, rules: LogRules): void {
   const name = `log[${place}]`;
   record(name, decision);
   finiteNumber(`${name}.shownAt`, decision.shownAt, 0);
@@ -59,7 +75,7 @@ function check(decision: LoggedDecision, place: number, goals: Goals | undefined
   loggedShare(`${name}.kept`, decision.kept ?? 1);
   const { ids } = decision;
   if (ids !== undefined && ids?.length !== count) throw outOfRange(`${name}.ids`, `${count} ids, one per candidate`, ids);
-  checkConversions(name, decision, goals);
+  checkConversions(name, decision, rules);
 }
 
 /** Least probability of a logged choice. One decision of it would stand for a trillion. */
@@ -71,11 +87,11 @@ export function loggedShare(name: string, value: unknown): number {
   return value as number;
 }
 
-/** @throws {TypeError | RangeError} naming the conversion of the decision or item `name`. `goals`: those that are declared, if any. */
+/** @throws {TypeError | RangeError} naming the conversion of the decision or item `name`. `rules`: absent if only its times matter. */
 export function checkConversions(
   name: string,
   { conversions = [], shownAt }: Pick<LoggedDecision, "conversions" | "shownAt">,
-  goals?: Goals,
+  { goals, reward: range }: Partial<LogRules> = {},
 ): void {
   if (!Array.isArray(conversions)) throw wrongType(`${name}.conversions`, "an array", conversions);
   conversions.forEach((conversion, i) => {
@@ -85,6 +101,7 @@ export function checkConversions(
     nonEmptyString(`${own}.goal`, goal);
     if (goals && !Object.hasOwn(goals, goal as string)) throw outOfRange(`${own}.goal`, `one of ${Object.keys(goals).join(", ")}`, goal);
     if (goals?.[goal as string].value) amountOf(`${own}.reward`, reward);
+    else if (goals) finiteNumber(`${own}.reward`, reward, range?.min, range?.max);
     else finiteNumber(`${own}.reward`, reward);
   });
 }

@@ -1,4 +1,4 @@
-import { finiteNumber, onlyKeys, positiveNumber, record } from "../../argument.ts";
+import { finiteNumber, onlyKeys, positiveNumber, range, record } from "../../argument.ts";
 import { type Goals, parseGoals } from "../../goals.ts";
 import type { PolicyDescriptor } from "../../policy/rule.ts";
 
@@ -42,6 +42,7 @@ export function checked<Given>(request: PolicyRequest<Given>, others: readonly s
     asOf: finiteNumber("asOf", request.asOf, 0),
     windowMs: windowMsOf(request.window),
     split: finiteNumber("split", request.split ?? 0.5, 0, 1),
+    reward: range("reward", request.reward ?? { min: 0, max: 1 }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { ENCODER_VERSION } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { eventSource } from "../../worker/support/event-source.ts";
 
@@ -60,6 +61,23 @@ it("reads a small log", async () => {
     probability: 0.5,
     conversions: [{ goal: "conversion", at: 9, reward: 1 }],
   });
+});
+
+it.each([
+  ["without goals", null],
+  ["with goals", { conversion: { weight: 1 } }],
+])("leaves out a reward that the present range refuses, %s, as a relearning does", async (_, goals) => {
+  const before = { ...configuration, content: { ...config, goals, reward: { min: 0, max: 9 } } };
+  const after = {
+    type: "mark",
+    seq: 6,
+    mark: "relearnt",
+    content: { config: { ...config, goals, encoder: { dimension: 16, version: ENCODER_VERSION } } },
+  };
+  const beyond = { ...conversion, seq: 5, event: "e2", reward: 7, at: 10 };
+  const { decisions, reward } = await read(head, before, actions, impression, conversion, beyond, after);
+  expect(reward).toEqual({ min: 0, max: 1 });
+  expect(decisions[0].conversions).toEqual([{ goal: "conversion", at: 9, reward: 1 }]);
 });
 
 it("counts the lines of two exports once, and reports the repeated ones", async () => {

@@ -116,6 +116,22 @@ describe("goals of an evaluation", () => {
     for (const { value } of [logged, itemPosition].map(estimateIn)) expect(Math.abs(value / 0.09 - 1)).toBeLessThan(0.02);
   });
 
+  it("have rewards in the range, which is that of one conversion before its weight", async () => {
+    const goals = { purchase: { weight: 2 } };
+    const seen = (reward: number) => ({ shownAt: 0, count: 1, conversions: [{ at: 1, reward, goal: "purchase" }] });
+    const asked = { asOf: 10, window: WINDOW, goals, split: 0 };
+    const ofDecisions = (reward: number, range?: { min: number; max: number }) =>
+      evaluate({ ...asked, log: [{ ...seen(reward), index: 0, probability: 1 }], policy: () => [1], reward: range });
+    const ofLists = (reward: number) => {
+      const list = { ...seen(reward), items: [{ ...seen(reward), index: 0, probability: 1 }] };
+      return evaluateLists({ ...asked, log: [list], policy: () => [1], examination: [1] });
+    };
+    await expect(ofDecisions(50)).rejects.toThrow("log[0].conversions[0].reward: expected a number between 0 and 1, got 50");
+    await expect(ofDecisions(-1)).rejects.toThrow("log[0].conversions[0].reward: expected a number between 0 and 1, got -1");
+    await expect(ofLists(50)).rejects.toThrow("log[0].items[0].conversions[0].reward: expected a number between 0 and 1, got 50");
+    for (const reward of [-1, 50]) await ofDecisions(reward, { min: -1, max: 50 });
+  });
+
   it("are refused by name if they are not declared, or cannot be", async () => {
     const goals = { purchase: { weight: 1 } };
     await expect(evaluate({ ...request, goals })).rejects.toThrow('log[0].conversions[0].goal: expected one of purchase, got "click"');
