@@ -100,8 +100,9 @@ export class Recommender {
     this.#examination = options.examination === undefined ? undefined : parseExamination(options.examination);
     this.#seed = wholeNumber("seed", options.seed ?? 0, -SEED_LIMIT, SEED_LIMIT);
     this.#descriptor = options.policy;
-    this.#rules = { window, reward, goals: options.goals };
     const goals = options.goals === undefined ? undefined : parseGoals(options.goals, window);
+    // A copy, because a caller may change its object later. It is what a snapshot holds, and has a goal named __proto__ too.
+    this.#rules = { window, reward, goals: goals && JSON.parse(JSON.stringify(options.goals)) };
     this.policy = new Policy(options.policy, { core, window, reward, goals, seed: this.#seed });
     this.#pending = new Pending(window, this.policy.delayOffset, goals);
   }

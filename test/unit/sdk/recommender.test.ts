@@ -1,4 +1,4 @@
-import { gpUcbSdf, otfLinTs, otfLinUcb, Recommender, uniform } from "afterclick";
+import { gpUcbSdf, otfLinTs, otfLinUcb, policies, Recommender, squaredExponential, uniform } from "afterclick";
 import { describe, expect, it } from "vitest";
 
 const candidates = [
@@ -33,6 +33,36 @@ describe("create", () => {
     expect(() => gpUcbSdf({ dimension: 2, noiseVariance: 0 })).toThrow(/noiseVariance/);
     expect(() => gpUcbSdf({ dimension: 2, refit: { every: 0 } })).toThrow(/refit\.every/);
     expect(() => gpUcbSdf({ dimension: 2, kernel: { name: "cubic" } as never })).toThrow(/kernel\.name/);
+  });
+
+  it("copies its options, so that later changes of them change nothing", async () => {
+    const options = () => ({
+      window: { ms: 1000, grace: 1000 },
+      reward: { min: -1, max: 2 },
+      examination: [1, 0.5],
+      goals: JSON.parse('{ "click": { "weight": 1 }, "__proto__": { "weight": 2, "window": { "ms": 500 } } }'),
+      policy: gpUcbSdf({ dimension: 2, kernel: squaredExponential({ lengthscale: [1, 2] }), refit: { every: 4 } }),
+    });
+    const started = async (given: ReturnType<typeof options>) => {
+      const recommender = await Recommender.create(given);
+      recommender.register({ impressionId: "a", features: [1, 0], now: 5, place: 1 });
+      return recommender;
+    };
+    const given = options();
+    const [recommender, same] = [await started(given), await started(options())];
+    Object.assign(given.window, { ms: 1, grace: 0 });
+    given.reward.max = 1;
+    given.examination[1] = 0.25;
+    given.goals.click.weight = 100;
+    Object.assign(Object.getOwnPropertyDescriptor(given.goals, "__proto__")?.value, { weight: 9, value: { currency: "EUR" } });
+    given.goals.order = { weight: 1 };
+    expect(recommender.snapshot()).toEqual(same.snapshot());
+    const conversion = { impressionId: "a", at: 9, goal: "__proto__" };
+    expect(() => recommender.convert({ ...conversion, reward: 500 })).toThrow("reward: expected a number between -1 and 2, got 500");
+    expect(() => recommender.convert({ ...conversion, reward: 1, goal: "order" })).toThrow("goal: expected one of click, __proto__");
+    for (const each of [recommender, same]) each.convert({ ...conversion, reward: 2 });
+    const restored = await Recommender.restore(recommender.snapshot(), { policies });
+    expect(restored.snapshot()).toEqual(same.snapshot());
   });
 });
 
