@@ -90,7 +90,8 @@ export class SnapshotReader {
   constructor(core: Core, source: Uint8Array) {
     if (!(source instanceof Uint8Array)) throw new TypeError("bytes: expected a Uint8Array");
     // Each section is copied when it is read. A copy of all bytes is only needed for numbers at addresses that are no multiple of 8.
-    const bytes = source.byteOffset % 8 === 0 ? source : source.slice();
+    // The `slice` of a Buffer would be no copy.
+    const bytes = source.byteOffset % 8 === 0 ? source : new Uint8Array(source);
     if (bytes.length < HEADER_BYTES) {
       throw new SnapshotError("truncated", `expected a snapshot of at least ${HEADER_BYTES} bytes, got ${bytes.length}`);
     }

@@ -30,6 +30,15 @@ describe("a snapshot", () => {
     expect(restored.snapshot()).toEqual(bytes);
   });
 
+  it.each([0, 1, 4])("restores from a Buffer inside another one, %d bytes after a multiple of 8", async (offset) => {
+    const buffer = Buffer.from(new ArrayBuffer(bytes.length + 8), offset, bytes.length);
+    buffer.set(bytes);
+    const restored = await Recommender.restore(buffer, { policies: [otfLinUcb] });
+    expect(restored.snapshot()).toEqual(bytes);
+    buffer.fill(0);
+    expect(restored.snapshot()).toEqual(bytes);
+  });
+
   it("has one error per field of its header", async () => {
     expect(await codeOf(changed((view) => view.setUint32(0, 1)))).toBe("magic");
     expect(await codeOf(changed((view) => view.setUint32(4, 3, true)))).toBe("version");
