@@ -52,6 +52,29 @@ describe("support of a log", () => {
     expect((await evaluate({ log: renamed, policy: () => [0.25, 0.25, 0.5], ...ASKED })).support).toBeCloseTo(0.5, 1);
   });
 
+  it("counts for each action the decisions that could have taken it, where the candidates vary", async () => {
+    const random = stream("varying candidates");
+    // Ten of 2000 products, each with the same chance. Most products are never taken.
+    const log = Array.from({ length: 2000 }, (_, shownAt): LoggedDecision => {
+      const ids = new Set<string>();
+      while (ids.size < 10) ids.add(`product ${random.below(2000)}`);
+      const conversions = random() < 0.2 ? [{ at: shownAt, reward: 1 }] : [];
+      return { shownAt, count: 10, ids: [...ids], index: random.below(10), probability: 0.1, conversions };
+    });
+    const fourth = (): number[] => Array.from({ length: 10 }, (_, i) => Number(i === 3));
+    const { support, ips } = await evaluate({ log, policy: fourth, ...ASKED, split: 0 });
+    expect(support).toBe(1);
+    expect(estimateIn(ips).high).toBeLessThan(0.5);
+    // One product that half of the decisions could have taken, and none did, has no chance.
+    const gift = log.map((decision, i): LoggedDecision => {
+      const ids = [...(decision.ids ?? [])];
+      if (i % 2 === 0 && decision.index !== 3) ids[3] = "gift";
+      return { ...decision, ids };
+    });
+    const share = gift.filter(({ ids }) => ids?.[3] === "gift").length / gift.length;
+    expect((await evaluate({ log: gift, policy: fourth, ...ASKED, split: 0 })).support).toBeCloseTo(1 - share, 12);
+  });
+
   it("sees by the mean weight that the log lacks choices, where nothing else tells", async () => {
     // The log says that it took the first of two with probability 0.5. It never took the second one with the first context.
     const log = logged(2000, [0.5, 0.5], [0.3, 0.3], ["a", "b"]).map((decision, i) => ({ ...decision, context: i % 2 }));
