@@ -1,5 +1,5 @@
 import { finiteNumber, flag, nonEmptyString, onlyKeys, outOfRange, type Range, record } from "./argument.ts";
-import { amountOf, type Goals } from "./goals.ts";
+import { amountOf, type Goals, type GoalValue } from "./goals.ts";
 import { isInMs, type Window } from "./model/delay/window.ts";
 import type { Conversion } from "./pending.ts";
 
@@ -46,7 +46,8 @@ export function parseConversion(
   if (rules.goals && !Object.hasOwn(rules.goals, goal)) throw outOfRange("goal", `one of ${Object.keys(rules.goals).join(", ")}`, goal);
   const eventId = nonEmptyString("eventId", event.eventId ?? `at ${at}`);
   const impressionId = nonEmptyString("impressionId", event.impressionId, 2048);
-  const restates = flag("restates", event.restates ?? false);
+  // A retraction and the reward of a goal without a value replace earlier ones anyway.
+  const restates = flag("restates", event.restates ?? false) && reward !== null && goalValue(rules.goals, goal) !== undefined;
   return { impressionId, conversion: restates ? { goal, eventId, at, reward, restates } : { goal, eventId, at, reward } };
 }
 
@@ -55,9 +56,13 @@ export function checkedReward(
   { reward, goal = "", currency }: Pick<ConversionEvent, "reward" | "goal" | "currency">,
   { reward: { min, max }, goals }: ConversionRules,
 ): number {
-  const value = goals && Object.hasOwn(goals, goal) ? goals[goal].value : undefined;
+  const value = goalValue(goals, goal);
   if (currency !== undefined && currency !== value?.currency) {
     throw outOfRange("currency", value ? `${value.currency}, as declared` : "none, as the goal has no value", currency);
   }
   return value ? amountOf("reward", reward) : finiteNumber("reward", reward, min, max);
+}
+
+function goalValue(goals: Goals | undefined, goal: string): GoalValue | undefined {
+  return goals && Object.hasOwn(goals, goal) ? goals[goal].value : undefined;
 }

@@ -62,12 +62,16 @@ export function outcomesOf<Event extends GoalEvent>(
   return Object.fromEntries(outcomes);
 }
 
-/** Orders events by goal, time, event id and reward, with a retraction as the least reward. Arrival does not matter. */
+/**
+ * Orders events by goal, time, event id and reward, with a retraction as the least reward, and one that restates after one that adds.
+ * Arrival does not matter.
+ */
 export function compareEvents(a: GoalEvent, b: GoalEvent): number {
   if (a.goal !== b.goal) return a.goal < b.goal ? -1 : 1;
   if (a.at !== b.at) return a.at - b.at;
   if (a.eventId !== b.eventId) return a.eventId < b.eventId ? -1 : 1;
-  return (a.reward ?? Number.NEGATIVE_INFINITY) - (b.reward ?? Number.NEGATIVE_INFINITY);
+  if (a.reward !== b.reward) return (a.reward ?? Number.NEGATIVE_INFINITY) - (b.reward ?? Number.NEGATIVE_INFINITY);
+  return Number(a.restates ?? false) - Number(b.restates ?? false);
 }
 
 /** Time from the impression to its first conversion that counts. */

@@ -23,7 +23,7 @@ export interface Conversion extends GoalEvent {
 /** A remembered impression, with its features and conversions. */
 export interface Impression extends AppendedImpression {
   readonly id: string;
-  /** Every distinct event so far, sorted by goal, time, event id and reward. The last event of each goal counts. */
+  /** Every distinct event so far, sorted by goal, time, event id, reward and whether it restates. The last event of each goal counts. */
   conversions: Conversion[];
   /** The reward that the policy observed: the sum over goals. Absent before the first one, 0 after all are retracted. */
   reward?: number;
@@ -160,9 +160,10 @@ export class Pending {
     }
     if (!this.#goals && impression.conversions.length === 0) return this.#convertFirst(impression, conversion, observe);
     let conflict = false;
-    for (const { goal, eventId, at, reward } of impression.conversions) {
+    for (const { goal, eventId, at, reward, restates } of impression.conversions) {
       if (goal !== conversion.goal || eventId !== conversion.eventId) continue;
-      if (at === conversion.at && reward === conversion.reward) return { status: "duplicate", previous, reward: previous };
+      if (at === conversion.at && reward === conversion.reward && restates === conversion.restates)
+        return { status: "duplicate", previous, reward: previous };
       conflict = true;
     }
     const arrived = this.#goals && !this.#inMs ? { ...conversion, round: this.#round } : conversion;

@@ -323,13 +323,49 @@ describe("amounts", () => {
 
   it("are restated by an event that says so, and taken back up to a retraction", async () => {
     const recommender = await shown(goals, 3);
-    const restated = { ...line(0, 12, "b", 3), restates: true };
+    const restated = { impressionId: "0", goal: "purchase", reward: 12, eventId: "b", at: HOUR + 3 * 60_000, restates: true };
     for (const each of [line(0, 20, "a", 1), line(0, 5, "c", 2), line(0, 1, "d", 4)]) told(recommender, each);
-    recommender.convert({ impressionId: "0", goal: "purchase", reward: 12, eventId: "b", at: HOUR + 3 * 60_000, restates: true });
+    recommender.convert(restated);
     expect(recommender.impression("0")).toMatchObject({ reward: 13, status: "converted" });
-    expect(told(recommender, restated)).toEqual({ status: "duplicate" });
+    expect(recommender.convert(restated)).toEqual({ status: "duplicate" });
     told(recommender, line(0, null, "back", 5));
     expect(recommender.impression("0")).toMatchObject({ reward: 0, status: "retracted" });
+  });
+
+  it("that differ in restating alone are a conflict, with one result in any order and after a restore", async () => {
+    const event = (reward: number | null, eventId: string, after: number, restates = false) =>
+      ({ impressionId: "0", goal: "purchase", reward, eventId, at: HOUR + after * 60_000, restates }) as const;
+    const events = [event(20, "a", 1), event(5, "c", 2), event(12, "b", 3), event(12, "b", 3, true), event(1, "d", 4)];
+    const inOrder = await shown(goals, 3);
+    for (const each of events) inOrder.convert(each);
+    expect(inOrder.impression("0")?.reward).toBe(13);
+    await fc.assert(
+      fc.asyncProperty(fc.shuffledSubarray(events, { minLength: events.length }), async (order) => {
+        const recommender = await shown(goals, 3);
+        const statuses = order.map((each) => recommender.convert(each).status);
+        expect(statuses.toSorted()).toEqual(["applied", "applied", "applied", "applied", "conflict"]);
+        for (const each of order) expect(recommender.convert(each)).toEqual({ status: "duplicate" });
+        expect(recommender.impression("0")).toEqual(inOrder.impression("0"));
+        const restored = await Recommender.restore(recommender.snapshot(), { policies });
+        expect(restored.impression("0")).toEqual(inOrder.impression("0"));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("are restated alone: a retraction and a goal without a value replace earlier rewards anyway", async () => {
+    for (const [own, reward] of [
+      [goals, null],
+      [{ purchase: { weight: 1 } }, 1],
+      [undefined, 1],
+    ] as const) {
+      const recommender = await shown(own, 3);
+      const event = { impressionId: "0", goal: "purchase", reward, eventId: "a", at: HOUR };
+      expect(recommender.convert({ ...event, restates: true })).toEqual({ status: "applied" });
+      expect(recommender.convert(event)).toEqual({ status: "duplicate" });
+      const restored = await Recommender.restore(recommender.snapshot(), { policies });
+      expect(restored.impression("0")).toEqual(recommender.impression("0"));
+    }
   });
 
   it("of refunds wait for their order, and those larger than it leave nothing", async () => {

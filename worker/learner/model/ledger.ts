@@ -104,6 +104,7 @@ function isKnown(earlier: readonly StoredConversion[], event: ConversionEvent): 
   const versions = earlier.filter((other) => other.goal === event.goal && other.event === event.event);
   // The time of a page's event is that of its arrival, so a repetition has another.
   if (isOfPage(event.event)) return versions.length > 0;
+  // The table has one row for events that differ in `restates` alone. The first one counts.
   if (versions.some(({ at, reward }) => at === event.at && reward === event.reward)) return true;
   return isOfRecord(event.event) && nearest(versions, event.at, -1)?.reward === event.reward;
 }
