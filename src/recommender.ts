@@ -7,6 +7,7 @@ import { SnapshotError } from "./errors.ts";
 import { examinationAt, parseExamination } from "./examination.ts";
 import { type Goals, parseGoals, stateVersionOf } from "./goals.ts";
 import { isInMs, type Moment, parseWindow, type Window } from "./model/delay/window.ts";
+import type { AppendedImpression } from "./model/posterior.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
 import type { Candidate } from "./policy/choose-request.ts";
 import type { Choice } from "./policy/chooser.ts";
@@ -174,6 +175,7 @@ export class Recommender {
    * Ranks the candidates, and registers each shown candidate as an impression.
    *
    * @throws {TypeError | RangeError} naming the argument. Nothing has changed then.
+   * @throws {NumericalError} if the policy cannot count a place. No impression is registered then, but the earlier places are counted.
    */
   recommend(request: RecommendRequest): Decision {
     onlyKeys("request", record("request", request), ["candidates", "points", "limit", "now", "impressionId"]);
@@ -187,13 +189,16 @@ export class Recommender {
     const choices = this.policy.choose({ round: moment.round, now: moment.now, candidates, points, limit, decision: ids[0] });
     // Set on the choices themselves: copies of them would take as long as a decision among few candidates.
     const ranking = choices as (Choice & { impressionId: string })[];
+    // If the policy fails at a later place, no id of the list is taken.
+    const appended: AppendedImpression[] = [];
     for (let place = 0; place < ranking.length; place++) {
       const shown = ranking[place];
       shown.impressionId = ids[place];
       if (!this.policy.learns) continue;
       const features = shown.features ?? candidates?.[shown.index].features ?? (points && rowOf(points, shown.index, d));
-      this.#show(shown.impressionId, { features, place }, moment);
+      appended.push(this.#append({ features, place }, moment));
     }
+    for (let place = 0; place < appended.length; place++) this.#pending.register(ids[place], appended[place]);
     this.#round = moment.round;
     this.#pending.advance(moment);
     return { round: moment.round, policy: this.policy.id, action: ranking[0], ranking };
@@ -215,13 +220,13 @@ export class Recommender {
     const place = wholeNumber("place", impression.place ?? 0, 0);
     const moment = this.#moment(this.#round + 1, impression.now);
     const [id] = this.#impressionIds(nonEmptyString("impressionId", impression.impressionId), 1, moment.round);
-    this.#show(id, { features: impression.features, place }, moment);
+    this.#pending.register(id, this.#append({ features: impression.features, place }, moment));
     this.#round = moment.round;
     this.#pending.advance(moment);
   }
 
-  #show(id: string, { features, place }: { features: ArrayLike<number> | undefined; place: number }, { round, now }: Moment): void {
-    this.#pending.register(id, this.policy.append({ features, round, now, weight: this.weightAt(place) }));
+  #append({ features, place }: { features: ArrayLike<number> | undefined; place: number }, { round, now }: Moment): AppendedImpression {
+    return this.policy.append({ features, round, now, weight: this.weightAt(place) });
   }
 
   /** Examination weight of a place, 0 for the first: 1 without `examination`. For an impression that `policy.append` counts. */

@@ -1,4 +1,4 @@
-import { type ConversionEvent, type Outcome, policies, Recommender } from "afterclick";
+import { type ConversionEvent, NumericalError, type Outcome, otfLinUcb, policies, Recommender } from "afterclick";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type Listed, listed } from "../conformance/stated.ts";
@@ -93,6 +93,26 @@ describe("policy.observe", () => {
       { numRuns: 60 },
     );
     expect(refused).toBeGreaterThan(30);
+  });
+});
+
+describe("a list", () => {
+  it("registers none of its places if the policy fails at a later one", async () => {
+    const recommender = await Recommender.create({ policy: otfLinUcb({ dimension: 1 }), window: { ms: 1000 } });
+    const ask = (now: number) => recommender.recommend({ candidates: [{ features: [1] }, { features: [0.5] }], now, limit: 2 });
+    ask(1);
+    const append = recommender.policy.append.bind(recommender.policy);
+    const fail = (): never => {
+      throw new NumericalError("out-of-memory", "no memory for the second place");
+    };
+    vi.spyOn(recommender.policy, "append").mockImplementationOnce(append).mockImplementationOnce(fail);
+    expect(() => ask(2)).toThrow("no memory for the second place");
+    expect(recommender.counts().pending).toBe(2);
+    const { round, ranking } = ask(3);
+    expect(round).toBe(2);
+    for (const { impressionId } of ranking) expect(recommender.impression(impressionId)?.now).toBe(3);
+    const restored = await Recommender.restore(recommender.snapshot(), { policies });
+    expect(restored.counts()).toEqual(recommender.counts());
   });
 });
 
