@@ -66,7 +66,7 @@ export class OwnModel implements LocalModel {
     this.#name = name;
     this.#report = report;
     this.#featurize = featurizer(encoder ?? null);
-    // What is not set adds nothing, so that models of earlier versions stay the same.
+    // Options that are not set add nothing, so stored models of earlier versions stay valid.
     const given = [...(encoder ? [encoder] : []), ...(goals ? [{ goals }] : []), ...(examination ? [{ examination }] : [])];
     this.#learntUnder = JSON.stringify([policy.id, policy.options, window, reward ?? null, seed ?? null, ...given]);
     this.#shelf = new Shelf(`own ${name}`, report);
@@ -225,7 +225,7 @@ export class OwnModel implements LocalModel {
 
   async #catchUp(): Promise<void> {
     const kept = await this.#shelf.get<Kept>("state");
-    // It is missing also if a read failed, so this does not mean that another tab forgot.
+    // A read that failed finds nothing either, so this does not mean that another tab forgot.
     if (!kept) return;
     const { forgotten = 0 } = kept;
     // A tab with other options forgets too.

@@ -135,7 +135,7 @@ export class PublishedModel implements LocalModel {
     return `${url.replace(/\/$/, "")}/v1/models/${model}/${path}`;
   }
 
-  /** Returns whether the publication is newer than the one that is held, and now held. */
+  /** Holds a publication, unless the one that is held is as new. Returns whether it did. */
   async #hold({ etag, bytes }: Kept): Promise<boolean> {
     const publication = await readPublication(bytes);
     if (this.#held && !isNewer(publication, this.#held.publication)) return false;
@@ -180,7 +180,7 @@ export class PublishedModel implements LocalModel {
       const action = actions?.includes(offer) ? { id: offer.id, features: offer.features } : offer.id;
       const stated = { ...(place > 0 && { place: Math.min(place, LAST_PLACE) }), ...(probability && { probability }) };
       const item = { id, action, context, shownAt: now, keys: [id], ...stated };
-      // As JSON it is sent. The caller may change the context and the action before that.
+      // A copy, as JSON: the caller may change the context and the action before they are sent.
       return { id, to: IMPRESSIONS, until: windowEndsAt, item: JSON.parse(JSON.stringify(item)) };
     });
     void this.#outbox.put(letters);

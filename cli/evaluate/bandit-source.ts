@@ -63,5 +63,5 @@ export async function banditSource(file: string, { progress }: SourceOptions): P
   };
 }
 
-/** 48 bits, of which two rows of one number have the same by chance as good as never. */
+/** 48 bits. Two different rows of one number hardly ever share them. */
 const digestOf = (row: object): number => hash("sha256", JSON.stringify(row), "buffer").readUIntBE(0, 6);

@@ -85,7 +85,10 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
   };
 }
 
-/** In order of events, which a file of several exports need not have. The model's configuration and catalogue are those of shard 0. */
+/**
+ * The settings in order of events. A file of several exports may have another order. The model's configuration and catalogue are those of
+ * shard 0.
+ */
 function settingsOf(lines: readonly EventLine[]): Setting[] {
   const settings: Setting[] = [];
   const marks = lines.filter((line) => line.type === "mark" && !line.shard) as Extract<EventLine, { type: "mark" }>[];

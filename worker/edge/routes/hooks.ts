@@ -95,7 +95,10 @@ async function refundsOf(env: Environment, name: string, { order, refund }: Read
   }
 }
 
-/** The sales of a refund. It is kept before its order is looked up, and an order before its refunds: if both come at once, one finds the other. */
+/**
+ * The sales of a refund. It is kept before its order is looked up, and an order before its refunds. So if both come at once, one finds the
+ * other.
+ */
 async function refundOf(name: string, orders: OrderStore, message: RefundMessage): Promise<Sale[]> {
   let refund: Refund;
   try {
