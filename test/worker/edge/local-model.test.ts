@@ -39,6 +39,7 @@ it("is sent again only when it has changed", async () => {
   expect(Date.parse(headers.get("date") as string)).toBeGreaterThan(Date.now() - 60_000);
   const same = await published(model, { "if-none-match": etag });
   expect([same.status, same.body, same.headers.get("etag")]).toEqual([304, "", etag]);
+  for (const tags of [`W/${etag}`, `"another", W/${etag}`]) expect((await published(model, { "if-none-match": tags })).status).toBe(304);
   await call("PUT", `/v1/models/${model}/actions`, [{ id: "kettle" }]);
   expect((await published(model, { "if-none-match": "another" })).status).toBe(200);
 });
