@@ -52,9 +52,11 @@ export async function* examine(options: ExaminationOptions): AsyncGenerator<Find
     if (finding.state === "wrong") return;
   }
   let broken = "";
+  // Without the model, no check says anything of the worker.
+  const isSkipped = (needs: boolean): boolean => broken === "model" || (broken !== "" && needs);
   try {
     for (const [check, run, needs] of examination.inModel()) {
-      const finding: Finding = broken && needs ? { check, state: "skipped", text: `needs "${broken}"` } : await outcome(check, run);
+      const finding: Finding = isSkipped(needs) ? { check, state: "skipped", text: `needs "${broken}"` } : await outcome(check, run);
       yield finding;
       if (finding.state === "wrong" && needs) broken ||= check;
     }
