@@ -14,6 +14,19 @@ async function play(settings: Settings): Promise<MatchReport> {
   return match.report();
 }
 
+it.each(Object.entries(delays))("the law %s states probabilities that add up, and draws by them", (_, { law }) => {
+  const { cdf, pmf, draw } = law(20);
+  const random = stream("delays", 7);
+  const drawn = Array.from({ length: 4000 }, () => draw(random));
+  let sum = 0;
+  for (let k = 0; k <= 100; k++) {
+    sum += pmf(k);
+    expect(sum).toBeCloseTo(cdf(k), 9);
+    // Four standard deviations of a share.
+    expect(Math.abs(drawn.filter((delay) => delay <= k).length / drawn.length - cdf(k))).toBeLessThan(0.032);
+  }
+});
+
 describe("the address of a match", () => {
   it("states every setting, and is read as the same ones", () => {
     for (const settings of [short, { ...defaults.curve, delay: "heavy-tail", pace: "slow" } as const]) {
