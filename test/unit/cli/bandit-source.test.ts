@@ -33,6 +33,13 @@ it("evaluates a bandit log to its end, because a click is in the row of its impr
   expect(ips).toMatchObject({ value: 0.2 });
 });
 
+it.each(["0", "-0.5", "1.1", "1e-13", "half"])("refuses the propensity %s, and names its row", async (propensity) => {
+  const wrong = rows.with(9, rows[9].replace(",0.5,", `,${propensity},`));
+  await expect(read([HEADER, ...wrong])).rejects.toThrow(
+    new RegExp(`row 10: expected propensity_score from 1e-12 to 1, got ${propensity}$`),
+  );
+});
+
 it("counts a repeated row once, and rows without a number each", async () => {
   const numbered = rows.map((row, i) => `${i},${row}`);
   const twice = await read([`,${HEADER}`, ...numbered, ...numbered.slice(0, 7)]);

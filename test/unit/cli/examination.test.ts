@@ -40,7 +40,10 @@ beforeEach(() => {
       exists = false;
       return new Response(null, { status: 204 });
     },
-    "PUT */actions": () => Response.json({}),
+    "PUT */actions": ({ body }) => {
+      expect(JSON.parse(body)).toEqual({ actions: [{ id: "left" }, { id: "right" }] });
+      return Response.json({});
+    },
     "POST */recommendations": () => Response.json(recommended(), { status: 201 }),
     "OPTIONS */recommendations": origin,
     "POST /v1/conversions": () => Response.json({ conversions: [{ status: "applied" }] }, { status: 202 }),
