@@ -32,10 +32,10 @@ export interface Call {
 }
 
 /** The address of a worker, as people write it. */
-export const nameOf = ({ href }: URL): string => href.replace(/\/$/, "");
+export const shownUrl = ({ href }: URL): string => href.replace(/\/$/, "");
 
 /** The address of a path of the worker. A worker that is mounted has a path of its own before it. */
-export function addressOf(base: URL, path: string): URL {
+export function urlOf(base: URL, path: string): URL {
   return new URL(base.pathname.replace(/\/$/, "") + path, base);
 }
 
@@ -68,7 +68,7 @@ async function* received(base: URL, body: ReadableStream<Uint8Array>): AsyncGene
   try {
     yield* body;
   } catch (error) {
-    throw new UnreachableError(`the connection to ${nameOf(base)} broke: ${reasonOf(error as Error)}; run the command again`);
+    throw new UnreachableError(`the connection to ${shownUrl(base)} broke: ${reasonOf(error as Error)}; run the command again`);
   }
 }
 
@@ -90,14 +90,14 @@ async function answered<Body>(
   for (let attempt = 1; ; attempt++) {
     let pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
     try {
-      const response = await fetch(addressOf(base, path), { ...request, signal: limit?.() });
+      const response = await fetch(urlOf(base, path), { ...request, signal: limit?.() });
       if (response.ok) return { body: await read(response), resent };
       const refusal = new ApiError(name, response.status, await detailOf(response));
       if ((response.status !== 429 && response.status !== 503) || attempt >= attempts) throw refusal;
       pauseMs = Math.max(pauseMs, Math.min(1000 * Number(response.headers.get("retry-after")) || 0, LONGEST_PAUSE_MS));
     } catch (error) {
       if (error instanceof ApiError) throw error;
-      if (attempt >= attempts) throw new UnreachableError(`no worker answers at ${nameOf(base)}: ${reasonOf(error as Error)}`);
+      if (attempt >= attempts) throw new UnreachableError(`no worker answers at ${shownUrl(base)}: ${reasonOf(error as Error)}`);
       resent = true;
     }
     await sleep(pauseMs);

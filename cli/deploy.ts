@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters as plain } from "node:util";
+import { urlOf } from "./api.ts";
 import { prepared, UsageError, type Values } from "./command.ts";
 import { type Cloudflare, DeployError, deploy, type Ran, rehearse } from "./deploy/deployment.ts";
 import { type Environments, ofEnvironment } from "./deploy/environment.ts";
@@ -60,7 +61,7 @@ function cloudflareWith(wrangler: string, folder: string): Cloudflare {
     },
     async isHealthy(address) {
       try {
-        return (await fetch(new URL("healthz", address), { signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS) })).ok;
+        return (await fetch(urlOf(address, "/healthz"), { signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS) })).ok;
       } catch {
         return false;
       }

@@ -56,6 +56,11 @@ export function isAvailable({ available }: Action): boolean {
   return available !== false;
 }
 
+/** The error of a request without an action that can be shown. @param isKnown whether there are actions that are not available. */
+export function nothingOffered(isKnown: boolean): RangeError {
+  return new RangeError(`actions: expected at least one, as ${isKnown ? "none is available" : "there is no catalogue"}`);
+}
+
 export function shownAction(choice: Choice, policy: Policy, impressionId: string, id: string): LocalAction {
   const { score, mean, width, probability = policy.deterministic ? 1 : undefined } = choice;
   return { impressionId, id, score, mean: policy.stated(mean), width, ...(probability !== undefined && { probability }) };

@@ -12,7 +12,15 @@ import {
 } from "afterclick";
 import { type Featurizer, featurizer } from "../publication/featurizer.ts";
 import { Clock } from "./clock.ts";
-import { isAvailable, type LocalConversion, type LocalModel, type LocalRecommendation, type LocalRequest, shownAction } from "./model.ts";
+import {
+  isAvailable,
+  type LocalConversion,
+  type LocalModel,
+  type LocalRecommendation,
+  type LocalRequest,
+  nothingOffered,
+  shownAction,
+} from "./model.ts";
 import { type Report, Shelf } from "./shelf.ts";
 
 export interface OwnModelOptions extends RecommenderOptions {
@@ -112,9 +120,7 @@ export class OwnModel implements LocalModel {
     const [other] = Object.keys(rest);
     if (other) throw new TypeError(`${other}: expected actions, a context and a limit, as actions are given`);
     const offered = actions.filter(isAvailable);
-    if (offered.length === 0) {
-      throw new RangeError(`actions: expected at least one, as ${actions.length > 0 ? "none is available" : "there is no catalogue"}`);
-    }
+    if (offered.length === 0) throw nothingOffered(actions.length > 0);
     const ids = offered.map(({ id }) => id);
     // The featurizer remembers each list that it has read, so it must not be the caller's own.
     const points = this.#featurize.points(context, offered);

@@ -3,7 +3,15 @@ import { malformed } from "../publication/codec.ts";
 import { type Action, type Featurizer, featurizer } from "../publication/featurizer.ts";
 import { shopCarrier, workerCarrier } from "./carriers.ts";
 import { Clock } from "./clock.ts";
-import { isAvailable, type LocalConversion, type LocalModel, type LocalRecommendation, type LocalRequest, shownAction } from "./model.ts";
+import {
+  isAvailable,
+  type LocalConversion,
+  type LocalModel,
+  type LocalRecommendation,
+  type LocalRequest,
+  nothingOffered,
+  shownAction,
+} from "./model.ts";
 import { type Letter, Outbox } from "./outbox.ts";
 import { isNewer, type Publication, readPublication } from "./publication.ts";
 import { type Report, Shelf } from "./shelf.ts";
@@ -161,10 +169,7 @@ export class PublishedModel implements LocalModel {
     const { draws, greedy, minimumShare } = config;
     const { policy } = recommender;
     const offered = actions ? this.#found(actions) : this.#held.available;
-    if (offered.length === 0) {
-      const given = actions?.length || publication.actions.length;
-      throw new RangeError(`actions: expected at least one, as ${given ? "none is available" : "there is no catalogue"}`);
-    }
+    if (offered.length === 0) throw nothingOffered(publication.actions.length > 0 || (actions?.length ?? 0) > 0);
     const points = featurize.points(context, offered);
     const now = this.#clock.now();
     const ids = Array.from({ length: Math.min(limit, offered.length) }, () => crypto.randomUUID() as string);

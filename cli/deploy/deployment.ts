@@ -182,18 +182,9 @@ function refused(command: string, { stdout, stderr }: Ran): DeployError {
  * without. A route with a wildcard in its host has none.
  */
 function addressOf(targets: readonly string[], path?: string): URL | undefined {
-  const hosts = targets.map((target) =>
-    target
-      .split(" ")[0]
-      .replace(/^https:\/\//, "")
-      .replace(/\*$/, ""),
-  );
-  const first = Math.max(
-    0,
-    targets.findIndex((target) => target.startsWith("https://")),
-  );
-  const host = [hosts[first], ...hosts].find((each) => !each.includes("*"));
-  const found = URL.parse(`https://${host ?? ""}`);
+  const withProtocol = targets.filter((target) => target.startsWith("https://"));
+  const hosts = [...withProtocol, ...targets].map((target) => target.split(" ")[0].replace(/^https:\/\/|\*$/g, ""));
+  const found = URL.parse(`https://${hosts.find((host) => !host.includes("*")) ?? ""}`);
   return found ? new URL(`${path ?? found.pathname}/`.replace(/\/+$/, "/"), found) : undefined;
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
-import { ApiError, addressOf, call, nameOf, UnreachableError } from "../api.ts";
+import { ApiError, call, shownUrl, UnreachableError, urlOf } from "../api.ts";
 import type { callersKeys } from "../callers-keys.ts";
 import { UsageError } from "../command.ts";
 import { type Delivered, signed } from "../webhook.ts";
@@ -142,7 +142,7 @@ class Examination {
       throw new Wrong(`${error.message}. Another program has this address: check the URL, and the path if the worker is mounted`);
     });
     if (body?.status !== "ok") throw new Wrong("/healthz is not that of afterclick: check the URL");
-    return `${nameOf(base)} answers in ${Math.round(performance.now() - start)} ms`;
+    return `${shownUrl(base)} answers in ${Math.round(performance.now() - start)} ms`;
   }
 
   async #secretKey(): Promise<string> {
@@ -247,7 +247,7 @@ class Examination {
   /** Sends the preflight of a page. @throws {Wrong} if the list of origins is malformed. */
   async #sharesWith(origin: string): Promise<boolean> {
     const headers = { origin, "access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type" };
-    const response = await fetch(addressOf(this.#options.base, `${this.#path}/recommendations`), { method: "OPTIONS", headers });
+    const response = await fetch(urlOf(this.#options.base, `${this.#path}/recommendations`), { method: "OPTIONS", headers });
     const text = await response.text();
     if (response.status >= 500) throw new Wrong(`the list of origins cannot be read: ${text.slice(0, 300)}`);
     return response.headers.get("access-control-allow-origin") === origin;
@@ -261,7 +261,7 @@ class Examination {
   }
 
   async #statusOf(sender: string): Promise<number> {
-    const response = await fetch(addressOf(this.#options.base, `/v1/hooks/${sender}`), { method: "POST", body: "{}" });
+    const response = await fetch(urlOf(this.#options.base, `/v1/hooks/${sender}`), { method: "POST", body: "{}" });
     const text = await response.text();
     if (response.status >= 500) throw new Wrong(`messages of ${sender} fail: ${text.slice(0, 300)}`);
     return response.status;

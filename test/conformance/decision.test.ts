@@ -1,6 +1,6 @@
 import { type Choice, policies, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { create } from "../support/history.ts";
+import { create } from "../support/logs/history.ts";
 import { candidatesFor, type Setting, stream } from "../support/scenario.ts";
 import { learnt, places } from "./learnt.ts";
 import { amongCandidates, type Listed, listed, ranking } from "./stated.ts";

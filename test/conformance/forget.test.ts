@@ -10,7 +10,7 @@ import {
 } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { create } from "../support/history.ts";
+import { create } from "../support/logs/history.ts";
 import { candidatesFor, dyadicVectors, stream } from "../support/scenario.ts";
 import { type Listed, listed } from "./stated.ts";
 

@@ -1,5 +1,5 @@
 import type { ChooseRequest, Recommender } from "afterclick";
-import { create, history } from "../support/history.ts";
+import { create, history } from "../support/logs/history.ts";
 import { candidatesFor, stream } from "../support/scenario.ts";
 import type { Listed } from "./stated.ts";
 

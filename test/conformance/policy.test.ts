@@ -1,6 +1,6 @@
 import { type PolicyFactory, policies, Recommender, UnsupportedError } from "afterclick";
 import { expect, it } from "vitest";
-import { create, history } from "../support/history.ts";
+import { create, history } from "../support/logs/history.ts";
 import { candidatesFor, dyadicVectors, stream } from "../support/scenario.ts";
 import { amongCandidates, listed, predicting, ranking } from "./stated.ts";
 

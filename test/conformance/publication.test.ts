@@ -1,6 +1,6 @@
 import { policies, Recommender, UnsupportedError } from "afterclick";
 import { expect, it } from "vitest";
-import { history } from "../support/history.ts";
+import { history } from "../support/logs/history.ts";
 import { candidatesFor, dyadicVectors, stream } from "../support/scenario.ts";
 import { learnt } from "./learnt.ts";
 import { listed, predicting } from "./stated.ts";

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { policies } from "afterclick";
 import { expect, it } from "vitest";
 import { facts } from "../policies/listed.ts";
-import { create } from "../support/history.ts";
+import { create } from "../support/logs/history.ts";
 import { learnt } from "./learnt.ts";
 import { listed } from "./stated.ts";
 

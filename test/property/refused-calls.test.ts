@@ -2,7 +2,7 @@ import { type ConversionEvent, NumericalError, type Outcome, otfLinUcb, policies
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type Listed, listed } from "../conformance/stated.ts";
-import { create, history } from "../support/history.ts";
+import { create, history } from "../support/logs/history.ts";
 import { candidatesFor, stream } from "../support/scenario.ts";
 
 // A call that throws has changed nothing: the snapshot has the same bits, and decisions go on.

@@ -1,11 +1,10 @@
 import type { Order, Refund } from "../domain/conversion/order.ts";
+import { KV_WRITE_MS } from "../domain/model/publication.ts";
 
 /** How long a refund waits for its order, in seconds. Senders repeat a message for two days at most. */
 const WAITS_S = 7 * 86_400;
 /** KV allows no shorter life. */
 const LEAST_S = 60;
-/** KV takes one write a second of a key. Two messages of an order may come within one. */
-const AGAIN_AFTER_MS = 1100;
 
 /** The orders of one sender in KV, for refunds that name an order and not its lines. Join keys are not stored. */
 export class OrderStore {
@@ -39,7 +38,8 @@ export class OrderStore {
   async #write(key: string, value: object, expirationTtl: number): Promise<void> {
     const write = () => this.#kv.put(key, JSON.stringify(value), { expirationTtl });
     await write().catch(async () => {
-      await scheduler.wait(AGAIN_AFTER_MS);
+      // Two messages of an order may come within a second, and KV takes one write of a key.
+      await scheduler.wait(KV_WRITE_MS);
       await write();
     });
   }

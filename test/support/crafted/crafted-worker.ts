@@ -4,7 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { merge, NumericalError, policies, Recommender, SnapshotError } from "afterclick";
 import { listed } from "../../conformance/stated.ts";
 import { freshCore } from "../core.ts";
-import { create, history } from "../history.ts";
+import { create, history } from "../logs/history.ts";
 import { stream } from "../scenario.ts";
 import { changed, configOf, contentsOf, crafted } from "./crafted.ts";
 

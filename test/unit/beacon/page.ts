@@ -15,7 +15,7 @@ export class PageElement extends EventTarget {
   }
 }
 
-/** What an observer tells of one element. */
+/** The part of one element that is visible. */
 export interface Look {
   readonly share: number;
   readonly heightPx?: number;
@@ -44,7 +44,7 @@ class Observer {
 }
 
 type Answer = (body: Body, signal: AbortSignal) => Promise<Response>;
-/** What the beacon sends. */
+/** The body of a report. */
 export interface Body {
   readonly key: string;
   readonly model?: string;

@@ -7,6 +7,13 @@ afterEach(closePage);
 
 const visible = { share: 0.5 };
 const element = () => new PageElement() as EventTarget as Element;
+/** Passes a second, at whose end and not before the element is seen. */
+function expectSeenAfterSecond(seen: ReturnType<typeof vi.fn>) {
+  vi.advanceTimersByTime(999);
+  expect(seen).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  expect(seen).toHaveBeenCalledOnce();
+}
 function watched() {
   const view = visibility();
   const [seen, target] = [vi.fn(), element()];
@@ -51,10 +58,7 @@ it("begins a new second after the element was gone", () => {
   page.show(target, { share: 0 });
   vi.advanceTimersByTime(600);
   page.show(target, visible);
-  vi.advanceTimersByTime(999);
-  expect(seen).not.toHaveBeenCalled();
-  vi.advanceTimersByTime(1);
-  expect(seen).toHaveBeenCalledOnce();
+  expectSeenAfterSecond(seen);
 });
 
 it("sees an element once, and no longer observes it", () => {
@@ -91,10 +95,7 @@ it("sees nothing while it is stopped, and begins a new second at the next start"
   expect(first.watched.size).toBe(0);
   view.start();
   page.show(target, visible);
-  vi.advanceTimersByTime(999);
-  expect(seen).not.toHaveBeenCalled();
-  vi.advanceTimersByTime(1);
-  expect(seen).toHaveBeenCalledOnce();
+  expectSeenAfterSecond(seen);
 });
 
 it("may stop before it has started", () => {

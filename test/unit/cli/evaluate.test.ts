@@ -3,27 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Answer, answersTo } from "../../support/calls.ts";
+import { actions, configuration } from "../../support/logs/shop-log.ts";
 
 // The command `evaluate`, as it is called.
 
 const [FIRST, END] = [Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 8)];
-const config = {
-  reward: { min: 0, max: 1 },
-  seed: 0,
-  goals: null,
-  minimumShare: 0,
-  window: { ms: 1000 },
-  policy: "uniform",
-  options: {},
-  encoder: { dimension: 16, version: 2 },
-};
-const changed = ["boots", "hat"].map((id, i) => [i, { id }]);
 const decision = { score: 0, mean: 0, width: 0, probability: 0.5, place: 0, candidates: 2 };
 const shown = { type: "impression", state: "live", arm: "policy", version: 2, context: {}, decision, features: [] };
 const log = [
   { type: "model", model: "shop", generation: 1, horizon: 0, lines: 42, exportedAt: END },
-  { type: "mark", seq: 1, mark: "configuration", content: config },
-  { type: "mark", seq: 2, mark: "actions", content: { size: 2, changed } },
+  configuration,
+  actions,
   ...Array.from({ length: 40 }, (_, i) => {
     return { ...shown, seq: 3 + i, id: `i${i}`, action: i % 2 ? "hat" : "boots", shownAt: FIRST + 3_600_000 * i };
   }),

@@ -1,33 +1,11 @@
 import { ENCODER_VERSION } from "afterclick";
 import { describe, expect, it } from "vitest";
+import { actions, config, configuration } from "../../support/logs/shop-log.ts";
 import { eventSource } from "../../worker/support/event-source.ts";
 
 // Logs that cannot be evaluated are refused by name, without a stack.
 
-const config = {
-  reward: { min: 0, max: 1 },
-  seed: 0,
-  goals: null,
-  minimumShare: 0,
-  window: { ms: 1000 },
-  policy: "uniform",
-  options: {},
-  encoder: { dimension: 16, version: 2 },
-};
 const head = { type: "model", model: "shop", generation: 1, horizon: 0, exportedAt: 9000 };
-const configuration = { type: "mark", seq: 1, mark: "configuration", content: config };
-const actions = {
-  type: "mark",
-  seq: 2,
-  mark: "actions",
-  content: {
-    size: 2,
-    changed: [
-      [0, { id: "boots" }],
-      [1, { id: "hat" }],
-    ],
-  },
-};
 const decision = { score: 0, mean: 0, width: 0, probability: 0.5, place: 0, candidates: 2 };
 const impression = {
   type: "impression",

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { examine, type Finding } from "../../../cli/doctor/examination.ts";
 
-// What the doctor finds at a simulated worker, with one answer changed at a time.
+// The doctor examines a simulated worker, with one answer changed at a time.
 
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const WINDOW_MS = 600_000;

@@ -1,10 +1,9 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import { receipted } from "../../../worker/domain/ids/receipt.ts";
+import { AnsweringServer } from "../../support/answering-server.ts";
 import { answersTo } from "../../support/calls.ts";
 
 const AFTERCLICK = resolve("cli/afterclick.ts");
@@ -12,28 +11,18 @@ const HEAD = { type: "model", model: "shop", generation: 1, horizon: 0, modelVer
 const log = (lines: number) => `${receipted({ ...HEAD, lines }, "").text}\n`;
 
 let folder: string;
-let server: Server;
-let asked: string[];
-let answer: RequestListener;
-
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    asked.push(`${request.url}`);
-    answer(request, response);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-});
+const server = new AnsweringServer();
+beforeAll(() => server.listen());
 afterAll(() => server.close());
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "afterclick-export-"));
-  asked = [];
-  answer = (_, response) => response.end(log(0));
+  server.asked = [];
+  server.answer = (_, response) => response.end(log(0));
 });
 afterEach(() => rm(folder, { recursive: true }));
 
 async function exported(...args: string[]) {
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const call = { file: AFTERCLICK, args: ["export", "--url", url, "--model", "shop", ...args] };
+  const call = { file: AFTERCLICK, args: ["export", "--url", server.url.href, "--model", "shop", ...args] };
   const [ended] = await answersTo([call], { cwd: folder, env: { PATH: process.env.PATH, AFTERCLICK_SECRET_KEY: "sk_export" } });
   return ended;
 }
@@ -41,7 +30,7 @@ async function exported(...args: string[]) {
 it("writes later events beside the earlier export, which it keeps", async () => {
   await writeFile(join(folder, "shop.jsonl"), "earlier");
   expect(await exported("--after", "5")).toEqual({ code: 0, stdout: "0 events of model shop in shop-after-5.jsonl\n", stderr: "" });
-  expect(asked).toEqual(["/v1/models/shop/events?after=5"]);
+  expect(server.asked).toEqual(["GET /v1/models/shop/events?after=5"]);
   expect(await readFile(join(folder, "shop.jsonl"), "utf8")).toBe("earlier");
   expect(await readFile(join(folder, "shop-after-5.jsonl"), "utf8")).toBe(log(0));
 });
@@ -50,14 +39,14 @@ it("refuses to replace an export by its later events", async () => {
   await writeFile(join(folder, "shop.jsonl"), "earlier");
   const { code, stderr } = await exported("--after", "5", "--out", "shop.jsonl");
   expect([code, stderr.split("\n")[0]]).toEqual([1, "--out: expected a new file, as --after leaves out earlier events; shop.jsonl exists"]);
-  expect([asked, await readFile(join(folder, "shop.jsonl"), "utf8")]).toEqual([[], "earlier"]);
+  expect([server.asked, await readFile(join(folder, "shop.jsonl"), "utf8")]).toEqual([[], "earlier"]);
 });
 
 it.each([
   ["ends early", (close: () => void) => close(), /^Not exported: line 1, the head: expected 3 events, got 0; export the log again\n$/],
   ["breaks", (_: () => void, destroy: () => void) => destroy(), /^the connection to http\S+ broke: .*; run the command again\n$/],
 ] as const)("keeps the file of before if the log %s, and says so in one line", async (_, end, message) => {
-  answer = (_, response) => {
+  server.answer = (_, response) => {
     response.writeHead(200);
     response.write(log(3), () =>
       end(

@@ -13,7 +13,7 @@ import {
 } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../../simulation/stream.ts";
-import { drawn, estimateIn, evaluated, K, points } from "../../support/logged-decisions.ts";
+import { drawn, estimateIn, evaluated, K, points } from "../../support/logs/logged-decisions.ts";
 import { unboundedEvaluation } from "../../support/reference/unbounded-evaluation.ts";
 
 // Evaluation of a policy that learns from the first part of a log, and refused input.

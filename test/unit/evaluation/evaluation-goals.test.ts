@@ -1,6 +1,6 @@
 import { delayLinTs, evaluate, evaluateLists, type Goals, type LoggedDecision, otfLinTs } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { estimateIn, oneHot } from "../../support/logged-decisions.ts";
+import { estimateIn, oneHot } from "../../support/logs/logged-decisions.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

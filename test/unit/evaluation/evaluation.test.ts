@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { geometric } from "../../../simulation/delay-law.ts";
 import { stream } from "../../../simulation/stream.ts";
 import { ProductLimit } from "../../../src/evaluation/log/maturity.ts";
-import { drawn, estimateIn, evaluated, LOGGED, RATES } from "../../support/logged-decisions.ts";
+import { drawn, estimateIn, evaluated, LOGGED, RATES } from "../../support/logs/logged-decisions.ts";
 import { type PlainDecision, studentAt975 } from "../../support/reference/plain-evaluation.ts";
 import { unboundedEvaluation } from "../../support/reference/unbounded-evaluation.ts";
 

@@ -84,10 +84,12 @@ function payloadOf(text: string): unknown {
 async function refundsOf(env: Environment, name: string, { order, refund }: Reading, signer: TokenSigner): Promise<Sale[] | undefined> {
   const orders = new OrderStore(env.EVENTS, name);
   try {
-    if (refund) return await refundOf(name, orders, refund);
-    const openMs = order ? openUntil(order, signer) + graceMs(env) - Date.now() : 0;
-    const waiting = order && openMs > 0 ? await orders.put(order, openMs / 1000) : [];
-    return waiting.flatMap((each) => refundSales(name, each, order));
+    if (order) {
+      const openMs = openUntil(order, signer) + graceMs(env) - Date.now();
+      const waiting = openMs > 0 ? await orders.put(order, openMs / 1000) : [];
+      return waiting.flatMap((each) => refundSales(name, each, order));
+    }
+    return refund ? await refundOf(name, orders, refund) : [];
   } catch (error) {
     if (error instanceof Problem) throw error;
     console.error("orders in KV", error instanceof Error ? error.name : typeof error);

@@ -13,6 +13,7 @@ import type { Action, ActionsPatch, ModelBody, ModelPatch } from "../../protocol
 import type { AdministrationRpc, Implemented } from "../../rpc/learner.ts";
 import type { PastLine } from "../../rpc/message.ts";
 import { isOfNamesake } from "../model/ledger.ts";
+import { oldestOf } from "../model/past-rows.ts";
 import type { Parts } from "../parts.ts";
 import { pastRowsOf } from "./registering.ts";
 
@@ -155,10 +156,7 @@ export class Administration implements Implemented<AdministrationRpc> {
       if (!("features" in rows[i])) imported.conversions[status] = (imported.conversions[status] ?? 0) + 1;
       else imported[status === "registered" ? "impressions" : "repeated"]++;
     });
-    if (rows.length > 0) {
-      const oldest = Math.min(...rows.map((row) => shownAtOf("features" in row ? row.id : row.event.impression)));
-      await upkeep.arm(oldest);
-    }
+    if (rows.length > 0) await upkeep.arm(oldestOf(rows));
     return imported;
   }
 

@@ -15,7 +15,7 @@ import { acceptable, type ModelConfig } from "../../domain/model/model.ts";
 import type { Policies } from "../../domain/model/policies.ts";
 import { located, Problem } from "../../protocol/problem.ts";
 import type { PastLine, Shown } from "../../rpc/message.ts";
-import type { PastRow } from "../model/live-model.ts";
+import type { PastRow } from "../model/past-rows.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 
 /** The model that takes impressions decided elsewhere. */

@@ -1,9 +1,7 @@
-import type { ConversionStatus } from "../../domain/conversion/conversion.ts";
 import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
 import { isOtherCurrency, refusal } from "../../domain/conversion/refusal.ts";
 import { roundedReward } from "../../domain/conversion/reward.ts";
 import { counted, type KeyHashes } from "../../domain/ids/join-key.ts";
-import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { Block } from "../../domain/impression/block.ts";
 import type { ImpressionRow, ImpressionState, StoredImpression } from "../../domain/impression/impression.ts";
 import { isKept } from "../../domain/impression/sampling.ts";
@@ -17,6 +15,7 @@ import type { Ingested } from "../../rpc/message.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import { append, appendNext, appendTo, takes } from "./learning.ts";
 import { type Entry, enter, enterUncounted, isOfNamesake, joinOrphans, type Logged, ofErased } from "./ledger.ts";
+import { batchesOf, oldestOf, type PastConversionRow, type PastRow } from "./past-rows.ts";
 
 /** Most rows that a cold start replays after the newest snapshot. */
 const SNAPSHOT_ROWS = 2000;
@@ -36,11 +35,6 @@ interface Saving {
   /** A change of the store in the same transaction. */
   readonly andThen?: () => void;
 }
-
-/** An impression or a conversion of a past log. */
-export type PastRow = PastImpressionRow | PastConversionRow;
-type PastImpressionRow = ImpressionRow & { readonly state: ImpressionState };
-type PastConversionRow = { readonly event: ConversionEvent & Partial<ByKey>; readonly status: ConversionStatus };
 
 /**
  * The policies in memory, restored from the store and changed together with it. Each change is one transaction, in which the
@@ -169,7 +163,7 @@ export class LiveModel {
         return this.#entered(event, row.status === "late" ? "late" : "in time").status;
       });
       // Closed buckets do not close again.
-      this.#store.conversions.expire(Math.min(...rows.map(shownAtOfPast)), this.#store.watermark);
+      this.#store.conversions.expire(oldestOf(rows), this.#store.watermark);
       return statuses;
     });
   }
@@ -381,21 +375,6 @@ const OF_PAGES =
 const UNSAMPLED = "the model keeps a sample of its impressions, because it is near its limits; the conversion waits in case its own comes";
 
 const startingAgain = (): Problem => new Problem(503, "the model is starting again");
-
-/** When the impression of a row was shown. */
-const shownAtOfPast = (row: PastRow): number => shownAtOf("features" in row ? row.id : row.event.impression);
-
-/** The rows in their order: impressions of one state that follow each other together, and each conversion alone. */
-function batchesOf(rows: readonly PastRow[]): (PastImpressionRow[] | PastConversionRow)[] {
-  const batches: (PastImpressionRow[] | PastConversionRow)[] = [];
-  for (const row of rows) {
-    const last = batches.at(-1);
-    if (!("features" in row)) batches.push(row);
-    else if (Array.isArray(last) && last[0].state === row.state) last.push(row);
-    else batches.push([row]);
-  }
-  return batches;
-}
 
 function sizeOf(parts: readonly Uint8Array[]): number {
   return parts.reduce((bytes, part) => bytes + part.length, 0);

@@ -1,5 +1,5 @@
 import { type PolicyFactory, Recommender, type Window } from "afterclick";
-import { candidatesFor, type Setting, TWO_GOALS } from "./scenario.ts";
+import { candidatesFor, type Setting, TWO_GOALS } from "../scenario.ts";
 
 export function create(factory: PolicyFactory, { options, goals = TWO_GOALS }: Setting, window: Window = { rounds: 8 }) {
   const make = factory as PolicyFactory<object>;
