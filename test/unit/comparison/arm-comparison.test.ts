@@ -164,3 +164,20 @@ it("seldom decides without a difference while shares change and rates rise", { t
   const nulls = Array.from({ length: 6 }, (_, run) => decisionDays(changingWorld(run, 150)));
   expect(nulls.filter((run) => run.correctedDecided === 1).length).toBeLessThanOrEqual(1);
 });
+
+it("takes an age that equals the end of a bin of the delay law into the next bin", () => {
+  const at = (age: number) => {
+    const shownAt = options.now - age;
+    const delays = new DelayEstimate({ window: 14 });
+    delays.show(0, 400);
+    for (let day = 0.5; day < 14; day += 0.5) delays.convert({ shownAt: 0, at: day, count: 3 });
+    delays.show(shownAt, 2000);
+    for (let i = 1; i < 90; i++) delays.convert({ shownAt, at: shownAt + (i * age) / 90.5 });
+    delays.advance(options.now);
+    const strata = [{ control: arm(lists(1000, 40, shownAt)), treatment: arm(lists(1000, 50, 16)) }];
+    return { ends: delays.distribution(delays.followed).delays, ...stated(compareArms(strata, delays, options)) };
+  };
+  const end = at(4).ends.find((each) => each > 4) as number;
+  expect(at(end).high).toBeCloseTo(at(end + 1e-9).high, 6);
+  expect(Math.abs(at(end).high - at(end - 1e-9).high)).toBeGreaterThan(1e-3);
+});
