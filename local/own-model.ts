@@ -142,8 +142,8 @@ export class OwnModel implements LocalModel {
 
   /** Counts a conversion. `at` defaults to now, `reward` to 1. */
   convert(event: LocalConversion | ConversionEvent): Promise<{ readonly status: ConversionStatus }> {
-    const given = { ...event };
-    return this.#change((recommender, now) => recommender.convert({ reward: 1, ...(this.#inMs && { at: now }), ...given }));
+    const { reward = 1, at, ...given } = event;
+    return this.#change((recommender, now) => recommender.convert({ ...given, reward, at: at === undefined && this.#inMs ? now : at }));
   }
 
   /** The state as bytes for `Recommender.restore`. */

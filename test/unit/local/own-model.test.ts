@@ -312,6 +312,17 @@ describe("the time of a conversion", () => {
     expect(await model.convert({ impressionId, reward: 1, at: NOW + HOUR_MS })).toEqual({ status: "applied" });
   });
 
+  it("is now for a time and a reward that are undefined, as if they were absent", async () => {
+    const model = await open();
+    const { action } = await model.recommend({ candidates });
+    vi.setSystemTime(NOW + HOUR_MS);
+    expect(await model.convert({ impressionId: action.impressionId, reward: undefined, at: undefined })).toEqual({ status: "applied" });
+    expect((await restored(model)).counts()).toMatchObject({ converted: 1 });
+    for (const wrong of [{ reward: Number.NaN }, { at: Number.NaN }]) {
+      await expect(model.convert({ impressionId: action.impressionId, ...wrong })).rejects.toThrow(RangeError);
+    }
+  });
+
   it("stands still while the clock is set back, over visits too, so that no window opens again", async () => {
     const before = await open();
     const { action } = await before.recommend({ candidates });
