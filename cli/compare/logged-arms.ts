@@ -1,3 +1,4 @@
+import { refusal } from "../../worker/domain/conversion/refusal.ts";
 import { counting, resolved } from "../../worker/domain/conversion/reward.ts";
 import { gridOf } from "../../worker/domain/figures/delay-grid.ts";
 import { shareName, UNASSIGNED } from "../../worker/domain/figures/holdout-share.ts";
@@ -76,9 +77,12 @@ function goalsOf({ model, config, configs, reached }: LoggedLines, asked: string
   return [asked];
 }
 
-/** Time to the first conversion of each goal that an impression has reached. */
+/**
+ * Time to the first conversion of each goal that an impression has reached. As in a relearning, rewards outside the present range do not
+ * count.
+ */
 function delaysReached({ conversionsOf, config }: LoggedLines, impression: ImpressionLine, goals: readonly string[]): [string, number][] {
-  const all = counting(conversionsOf(impression.id));
+  const all = counting(conversionsOf(impression.id)).filter((line) => refusal(line, config) === undefined);
   if (all.length === 0) return [];
   if (config.goals || goals[0] === ANY_GOAL) {
     const outcome = resolved(all, config.goals, impression.shownAt);

@@ -1,8 +1,9 @@
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
 import { ComparisonError, checkArms, loggedArms } from "../../../cli/compare/logged-arms.ts";
 import { mismatchOf } from "../../../cli/compare.ts";
 import { liftOf } from "../../../worker/domain/figures/lift.ts";
-import { call, convert, createModel, recommend } from "../support/client.ts";
+import { call, convert, createModel, describeModel, learnerOf, recommend } from "../support/client.ts";
 import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
 import { seedIds } from "../support/lived.ts";
 
@@ -14,7 +15,11 @@ const progress = (): void => {};
 const head = { type: "model", model: "shop", generation: 1, exportedAt: 30 * HOUR_MS };
 
 function configuration(config: object = {}) {
-  return { type: "mark", mark: "configuration", content: { window: { ms: HOUR_MS }, goals: null, holdout: 0.5, ...config } };
+  return {
+    type: "mark",
+    mark: "configuration",
+    content: { window: { ms: HOUR_MS }, goals: null, reward: { min: 0, max: 1 }, holdout: 0.5, ...config },
+  };
 }
 
 interface Shown {
@@ -121,6 +126,25 @@ describe("the arms of a log", () => {
     ]);
     expect((await lifts(lines, "click")).map(({ goal }) => goal)).toEqual(["click"]);
     await expect(read(lines, "order")).rejects.toThrow("--goal: expected one of click, purchase, got order");
+  });
+
+  it("have no conversion whose reward left the range, as in the worker that learns the log again", async () => {
+    const model = await createModel({ serving: "edge", holdout: 0.5, reward: { min: 0, max: 2 } });
+    for (let n = 0; n < 20; n++) {
+      tick(MINUTE_MS / 2);
+      const [impressionId] = await recommend(model);
+      if (n % 2 === 0) await convert({ impressionId, reward: n % 4 === 0 ? 2 : 1 });
+    }
+    const converted = async () => {
+      const [{ body }, log] = [await call("GET", `/v1/models/${model}`), await call("GET", `/v1/models/${model}/events`)];
+      const { counts, goals, windows, end } = await loggedArms(log.body.trimEnd().split("\n"), undefined, progress);
+      const { policy, holdout } = liftOf(counts, goals[0], windows, { effect: 0.01, alpha: 0.05, now: end });
+      return [body.counts.converted, policy.conversions + holdout.conversions];
+    };
+    expect(await converted()).toEqual([10, 10]);
+    expect((await call("POST", `/v1/models/${model}/reset`, { from: "log", reward: { min: 0, max: 1 } })).status).toBe(202);
+    for (let i = 0; i < 20 && (await describeModel(model)).relearning; i++) await runDurableObjectAlarm(learnerOf(model));
+    expect(await converted()).toEqual([5, 5]);
   });
 
   it("use the delay law of each goal alone", async () => {
