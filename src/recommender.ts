@@ -1,12 +1,12 @@
 import { compileCore } from "#core-module";
-import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
+import { nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
 import { type ConversionEvent, type ConversionRules, checkedReward, parseConversion } from "./conversion-event.ts";
 import { type Core, instantiate } from "./core/core.ts";
 import { countOf, type Points, rowOf } from "./encoding/points.ts";
 import { SnapshotError } from "./errors.ts";
 import { examinationAt, parseExamination } from "./examination.ts";
 import { type Goals, parseGoals, stateVersionOf } from "./goals.ts";
-import { isInMs, type Moment, parseWindow, type Window } from "./model/delay/window.ts";
+import { isInMs, type Moment, momentOf, parseWindow, type Window } from "./model/delay/window.ts";
 import type { AppendedImpression } from "./model/posterior.ts";
 import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
 import type { Candidate } from "./policy/choose-request.ts";
@@ -179,11 +179,11 @@ export class Recommender {
    */
   recommend(request: RecommendRequest): Decision {
     onlyKeys("request", record("request", request), ["candidates", "points", "limit", "now", "impressionId"]);
-    const moment = this.#moment(this.#round + 1, request.now);
+    const moment = momentOf(this.#rules.window, this.#round + 1, request.now);
     const { candidates, points } = request;
     const d = this.policy.dimension;
     const limit = wholeNumber("limit", request.limit ?? 1, 1);
-    const count = candidates?.length ?? (points && countOf(points, d)) ?? limit;
+    const count = candidates?.length ?? (points && countOf(points, d)) ?? this.policy.domainSize ?? 1;
     const places = Math.max(1, Math.min(limit, count));
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
     const choices = this.policy.choose({ round: moment.round, now: moment.now, candidates, points, limit, decision: ids[0] });
@@ -218,7 +218,7 @@ export class Recommender {
   }): void {
     onlyKeys("impression", record("impression", impression), ["impressionId", "features", "now", "place"]);
     const place = wholeNumber("place", impression.place ?? 0, 0);
-    const moment = this.#moment(this.#round + 1, impression.now);
+    const moment = momentOf(this.#rules.window, this.#round + 1, impression.now);
     const [id] = this.#impressionIds(nonEmptyString("impressionId", impression.impressionId), 1, moment.round);
     this.#pending.register(id, this.#append({ features: impression.features, place }, moment));
     this.#round = moment.round;
@@ -243,10 +243,10 @@ export class Recommender {
     const ids = typeof given === "string" ? [given] : given;
     if (!Array.isArray(ids)) throw wrongType("impressionId", "a string, or an array with one per place", given);
     if (ids.length < places) throw new RangeError(`impressionId: expected ${places} ids, one per place of the list, got ${ids.length}`);
-    ids.forEach((id, place) => {
-      nonEmptyString("impressionId", id);
+    for (let place = 0; place < ids.length; place++) {
+      const id = nonEmptyString("impressionId", ids[place]);
       if (this.#pending.get(id) || ids.indexOf(id) < place) throw outOfRange("impressionId", "an id that is not registered yet", id);
-    });
+    }
     return ids;
   }
 
@@ -274,7 +274,7 @@ export class Recommender {
    * @returns the number of windows closed without a conversion.
    */
   expire(now: number): number {
-    return this.#pending.advance(this.#moment(this.#round, now));
+    return this.#pending.advance(momentOf(this.#rules.window, this.#round, now));
   }
 
   /** A remembered impression: its status, features and every distinct conversion. */
@@ -353,10 +353,5 @@ export class Recommender {
 
   get #inMs(): boolean {
     return isInMs(this.#rules.window);
-  }
-
-  #moment(round: number, now: number | undefined): Moment {
-    if (!this.#inMs && now === undefined) return { round };
-    return { round, now: finiteNumber("now", now, 0, Number.MAX_SAFE_INTEGER) };
   }
 }

@@ -27,7 +27,7 @@ export function gpLogMarginalLikelihood(gp: GaussianProcess): f64 {
   return -0.5 * (quadratic + logs + total * logarithm(2 * Math.PI));
 }
 
-/** 1/2 log det(I + K / noise) over all single evaluations, in nats. **Cost:** O(n). */
+/** 1/2 log det(I + K / noise) over all single evaluations, in nats. It is at least 0, whatever is rounded. **Cost:** O(n). */
 export function gpInformationGain(gp: GaussianProcess): f64 {
   let sum: f64 = 0;
   for (let i: usize = 0; i < gp.size; i++) {
@@ -35,5 +35,5 @@ export function gpInformationGain(gp: GaussianProcess): f64 {
     const pivot = load<f64>(factorRow(gp.factor, i) + at);
     sum += logarithm((pivot * pivot) / load<f64>(gp.noises + at));
   }
-  return 0.5 * sum;
+  return max(0.5 * sum, 0);
 }

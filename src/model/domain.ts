@@ -15,8 +15,11 @@ export function parsePoints(value: unknown): DomainSettings {
   const { points } = domain;
   if (!Array.isArray(points)) throw wrongType("domain.points", "an array of points", points);
   if (points.length === 0) throw outOfRange("domain.points", "at least one point", points);
-  const dimension = Array.isArray(points[0]) ? points[0].length : 0;
-  const parsed = points.map((point, i) =>
+  const [first] = points;
+  if (!Array.isArray(first)) throw wrongType("domain.points[0]", "an array of numbers", first);
+  const dimension = first.length;
+  if (dimension === 0) throw outOfRange("domain.points[0]", "at least one number", first);
+  const parsed = Array.from(points, (point, i) =>
     Array.from(finiteVector(`domain.points[${i}]`, point, dimension), (coordinate) => coordinate + 0),
   );
   const seen = new Map<string, number>();

@@ -15,6 +15,7 @@ export interface ChooseRequest {
   /** The features alone, instead of candidates: k x `dimension`, row-major, not copied, or encoded actions. Ids are then the indices of rows. */
   readonly points?: Points;
   readonly round: number;
+  /** Time in ms since 1970. A policy that asks which windows are open, such as OTFLinUCB, needs it if they are in ms. */
   readonly now?: number;
   /** Places to rank, default 1. */
   readonly limit?: number;

@@ -2,6 +2,7 @@ import { boundedNumbers, copyVector, finiteNumber, flag, matrix, outOfRange, who
 import { areEncoded } from "../encoding/points.ts";
 import { UnsupportedError } from "../errors.ts";
 import { type Ranked, rankedBy } from "../model/candidates.ts";
+import { parseNow } from "../model/delay/window.ts";
 import type { ChanceOf } from "../model/ranking.ts";
 import type { Candidate, ChooseRequest } from "./choose-request.ts";
 import { DecisionRequest, type Given } from "./decision-request.ts";
@@ -65,7 +66,7 @@ export class Chooser {
   /** As `Policy.choose`. */
   choose(request: ChooseRequest): Choice[] {
     const limit = wholeNumber("limit", request.limit ?? 1, 1);
-    checkDraws(request);
+    check(request);
     return this.#rule.propose ? this.#propose(request, limit) : this.#rank(request, limit);
   }
 
@@ -89,7 +90,7 @@ export class Chooser {
   /** The probability of each candidate at each place. @throws {UnsupportedError} code `no-probability`. */
   #chance(request: ChooseRequest, limit: number) {
     if (this.#rule.propose) throw new UnsupportedError("no-probability", `${this.#id} does not choose among candidates`);
-    checkDraws(request);
+    check(request);
     const { count, own, shares, known, random } = this.#scored(request, limit);
     const free = known ?? (this.#rule.deterministic ? (index: number, place: number) => Number(own[place] === index) : undefined);
     if (!free && shares.uniform < 1) {
@@ -222,12 +223,13 @@ function ofFeatures(points: Float64Array, dimension: number, count = points.leng
   return { count, dimension, points, encoded: undefined };
 }
 
-/** Checks the options that govern random draws. @throws {TypeError | RangeError} naming the option. */
-function checkDraws({ greedy = false, draws = 0, normals, round }: ChooseRequest): void {
+/** Checks the time, and the options that govern random draws. @throws {TypeError | RangeError} naming the option. */
+function check({ greedy = false, draws = 0, normals, round, now }: ChooseRequest): void {
   flag("greedy", greedy);
   wholeNumber("draws", draws, 0, DRAWS_LIMIT);
   if (draws > 0 && normals) throw outOfRange("normals", "none with draws, whose normals belong to the trial", normals);
   wholeNumber("round", round, 1);
+  if (now !== undefined) parseNow(now);
 }
 
 function randomShare(count: number, inAnyOrder: ChanceOf | undefined): RandomShare {

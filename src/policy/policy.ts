@@ -1,6 +1,6 @@
 import { boundedNumbers, copyVector, finiteNumber, finiteVector, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
 import { NumericalError, UnsupportedError } from "../errors.ts";
-import type { Moment } from "../model/delay/window.ts";
+import { type Moment, momentOf } from "../model/delay/window.ts";
 import type { GoalChange, GoalOutcomes } from "../model/goals/goal.ts";
 import type { Factor } from "../model/goals/goal-ridges.ts";
 import { type RewardRange, rangeOf, statedInterval, statedMean } from "../model/goals/stated.ts";
@@ -53,6 +53,10 @@ export class Policy {
   /** Whether goals are learnt one by one, so that there are `factors`. */
   get hasFactors(): boolean {
     return this.#rule.state.factors !== undefined;
+  }
+  /** Number of points of the policy's own domain. Undefined if it chooses among candidates, or anywhere in a box. */
+  get domainSize(): number | undefined {
+    return this.#rule.domain?.count;
   }
   get orderInvariant(): boolean {
     return this.#rule.orderInvariant;
@@ -141,15 +145,16 @@ export class Policy {
    * Counts an impression. Pass the returned value to `observe` with its rewards. `weight`: the probability in (0, 1] that the visitor
    * examined it, default 1. Delay-aware linear policies count the impression by its weight, and its rewards wholly: they learn the
    * reward of examined impressions. Other policies ignore the weight.
+   * @throws {TypeError | RangeError} naming the argument. A window in ms needs `now`. Nothing has changed then.
    */
   append(impression: Moment & { readonly features?: ArrayLike<number>; readonly weight?: number }): AppendedImpression {
-    const { round, now, weight = 1 } = impression;
-    wholeNumber("round", round, 1);
+    const { weight = 1 } = impression;
+    const moment = momentOf(this.#context.window, wholeNumber("round", impression.round, 1), impression.now);
     positiveShare("weight", weight);
     const features = this.features(impression.features);
-    const slot = this.#learning().append(features, impression, weight);
+    const slot = this.#learning().append(features, moment, weight);
     this.#impressions++;
-    return now === undefined ? { features, slot, round } : { features, slot, round, now };
+    return { features, slot, ...moment };
   }
 
   /**

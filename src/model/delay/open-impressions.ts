@@ -18,12 +18,12 @@ export class OpenImpressions {
     this.#dimension = dimension;
   }
 
-  /** Adds an impression and returns its number. */
+  /** Adds an impression and returns its number. Later changes of the array change nothing here. */
   append(features: Float64Array, moment: Moment): number {
     if (this.#window === "none") return 0;
     this.#times.push(timeOf(this.#window, moment));
     this.#converted.push(false);
-    this.#features.push(features);
+    this.#features.push(features.slice());
     return this.#first + this.#times.length - 1;
   }
 

@@ -25,6 +25,16 @@ export function timeOf(window: Window, moment: Moment): number {
   return isInMs(window) ? (moment.now ?? 0) : moment.round;
 }
 
+/** A time in ms since 1970. @throws {TypeError | RangeError} naming it. */
+export function parseNow(now: unknown): number {
+  return finiteNumber("now", now, 0, Number.MAX_SAFE_INTEGER);
+}
+
+/** The moment of a round. A window in ms needs a time. @throws {TypeError | RangeError} naming the time. */
+export function momentOf(window: Window, round: number, now: unknown): Moment {
+  return now === undefined && !isInMs(window) ? { round } : { round, now: parseNow(now) };
+}
+
 /** Length of a window in its unit. */
 export function spanOf(window: Window): number {
   if (window === "none") return Number.MAX_VALUE;

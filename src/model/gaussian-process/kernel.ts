@@ -72,7 +72,8 @@ export function parseKernel(argument: string, value: unknown): Kernel {
   const { lengthscale = 1 } = given;
   let parsed: number | number[];
   if (typeof lengthscale === "number") parsed = positiveNumber(`${argument}.lengthscale`, lengthscale);
-  else if (Array.isArray(lengthscale)) parsed = lengthscale.map((value, i) => positiveNumber(`${argument}.lengthscale[${i}]`, value));
+  else if (Array.isArray(lengthscale))
+    parsed = Array.from(lengthscale, (value, i) => positiveNumber(`${argument}.lengthscale[${i}]`, value));
   else throw wrongType(`${argument}.lengthscale`, "a number or an array of numbers", lengthscale);
   const name = oneOf(`${argument}.name`, given.name, Object.keys(KERNEL_IDS) as KernelName[]);
   const additive = name === "additive-matern32";

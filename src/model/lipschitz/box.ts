@@ -21,7 +21,7 @@ export function parseRegion(value: unknown, maxAxes: number): RegionSettings {
   const { box } = region;
   if (!Array.isArray(box)) throw wrongType("domain.box", "an array of [min, max]", box);
   if (box.length === 0 || box.length > maxAxes) throw outOfRange("domain.box", `1 to ${maxAxes} axes`, box);
-  return { box: box.map((axis, j) => parseAxis(`domain.box[${j}]`, axis)) };
+  return { box: Array.from(box, (axis, j) => parseAxis(`domain.box[${j}]`, axis)) };
 }
 
 function parseAxis(name: string, axis: unknown): [number, number] {

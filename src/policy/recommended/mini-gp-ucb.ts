@@ -44,8 +44,8 @@ export const miniGpUcb: PolicyFactory<MiniGpUcbOptions> = /* @__PURE__ */ define
       const t = Math.max(1, evaluations);
       const beta =
         confidence === "bayesian"
-          ? Math.sqrt(2 * core.log((lazy.mean.mean.length * t * t * Math.PI * Math.PI) / (6 * delta)))
-          : normBound + Math.sqrt(logDeterminant + core.log(1 / delta));
+          ? Math.sqrt(2 * (core.log((lazy.mean.mean.length * t * t * Math.PI * Math.PI) / 6) - core.log(delta)))
+          : normBound + Math.sqrt(logDeterminant - core.log(delta));
       const multiplier = exploration * beta;
       const { index, score } = upperConfidenceLeader(lazy, multiplier);
       return { index, score, mean: lazy.mean.mean[index], deviation: lazy.deviation.deviation[index], multiplier };

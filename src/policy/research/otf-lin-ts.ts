@@ -55,7 +55,7 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
 
     const multiplierOf = (request: ScoreRequest): number => {
       const { trial: t } = request;
-      const f = Math.sqrt(lambda) + Math.sqrt(2 * core.log(1 / delta) + d * core.log((d * lambda + t) / (d * lambda)));
+      const f = Math.sqrt(lambda) + Math.sqrt(-2 * core.log(delta) + d * core.log((d * lambda + t) / (d * lambda)));
       // Deviation: the released rule divides mean and covariance by sqrt(lambda) + pending. This draw is the released one times
       // that number: the choice is the same, and the mean stays an estimate of the reward.
       const beta = released ? Math.sqrt(lambda) + state.openWidth(request) : 1 + state.openWidth(request) / f;

@@ -50,7 +50,7 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
     const measure = (norm: number): number => (released ? norm * norm : norm);
     const posterior = new Ridge(core, { dimension: d, ridge: lambda });
     const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: "before" });
-    const confidence = 2 * core.log(1 / delta);
+    const confidence = -2 * core.log(delta);
     const alphaOf = (request: ScoreRequest): number => {
       const { trial: t } = request;
       const f = released

@@ -1,4 +1,4 @@
-import { expectedImprovement, gpEi, Recommender } from "afterclick";
+import { expectedImprovement, gpEi, linear, miniGpUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender } from "afterclick";
 import { expect, it } from "vitest";
 
 it("refuses what is no normal law by name", async () => {
@@ -29,4 +29,39 @@ it("tells candidates apart whose improvement is below the smallest number", asyn
   expect(ranking.map(({ index }) => index)[0]).toBe(2);
   expect(ranking[1].score).toBeLessThan(-1000);
   expect(new Set(ranking.map(({ score }) => score)).size).toBe(3);
+});
+
+const points = [
+  [0, 0],
+  [1, 0],
+];
+const candidates = points.map((features) => ({ features }));
+
+it.each([0.01, 0.02, 0.03, 0.05, 0.07, 0.11])(
+  "prefers what can improve to a point known for certain, with noise %d",
+  async (noiseVariance) => {
+    const settings = { kernel: linear(), noiseVariance };
+    for (const policy of [
+      gpEi({ dimension: 2, ...settings }),
+      miniGpUcb({ domain: { points }, confidence: "frequentist", delta: 1, ...settings }),
+    ]) {
+      const recommender = await Recommender.create({ policy, window: "none" });
+      // The variance of a linear kernel is 0 at the origin.
+      recommender.register({ impressionId: "origin", features: [0, 0] });
+      const { action } = recommender.recommend(policy.id === "gp-ei" ? { candidates } : {});
+      expect([action.index, Number.isFinite(action.width)]).toEqual([1, true]);
+    }
+  },
+);
+
+it.each<[string, PolicyDescriptor]>([
+  ["gp-ei", gpEi({ dimension: 2, delta: Number.MIN_VALUE })],
+  ["otf-lin-ucb", otfLinUcb({ dimension: 2, delta: Number.MIN_VALUE })],
+  ["otf-lin-ts", otfLinTs({ dimension: 2, delta: Number.MIN_VALUE, width: "theory" })],
+  ["mini-gp-ucb", miniGpUcb({ domain: { points }, delta: Number.MIN_VALUE })],
+])("%s states finite numbers for the least delta", async (id, policy) => {
+  const recommender = await Recommender.create({ policy, window: "none" });
+  recommender.register({ impressionId: "a", features: [1, 0] });
+  const { ranking } = recommender.recommend(id === "mini-gp-ucb" ? {} : { candidates, limit: 2 });
+  for (const { score, width } of ranking) expect([score, width].every((each) => Math.abs(each) < 1e9)).toBe(true);
 });

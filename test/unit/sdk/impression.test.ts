@@ -1,4 +1,14 @@
-import { type ConversionEvent, gpUcbSdf, otfLinUcb, Recommender } from "afterclick";
+import {
+  type ConversionEvent,
+  delayedZooming,
+  delayGpUcb,
+  dlpp,
+  gpUcb,
+  gpUcbSdf,
+  otfLinUcb,
+  Recommender,
+  squaredExponential,
+} from "afterclick";
 import { describe, expect, it } from "vitest";
 
 // Limits of a recommender's input, and the data that it reveals about an impression.
@@ -57,12 +67,52 @@ describe("limits", () => {
     expect(() => convert({ eventId: "" })).toThrow(/^eventId: /);
   });
 
+  it("a list of a policy with its own domain has at most the domain's points, and as many ids", async () => {
+    const recommender = await create({ policy: gpUcb({ domain: { points: [[0], [1], [2]] } }) });
+    const { ranking } = recommender.recommend({ limit: 2_000_000, impressionId: ["a", "b", "c"], now: 1 });
+    expect(ranking.map(({ impressionId }) => impressionId)).toEqual(["a", "b", "c"]);
+    expect(() => recommender.recommend({ limit: 5, impressionId: ["d", "e"], now: 1 })).toThrow(/^impressionId: expected 3 ids/);
+    expect(recommender.recommend({ limit: Number.MAX_SAFE_INTEGER, now: 1 }).ranking).toHaveLength(3);
+  });
+
+  it("an array with holes is none of ids, lengthscales, axes or points", async () => {
+    const recommender = await create();
+    const candidates = [{ features }, { features: [0, 1] }];
+    expect(() => recommender.recommend({ candidates, limit: 2, now: 1, impressionId: new Array(2) })).toThrow(/^impressionId: /);
+    expect(recommender.counts().pending).toBe(0);
+    expect(() => squaredExponential({ lengthscale: new Array(2) })).toThrow(/^kernel\.lengthscale\[0\]: /);
+    expect(() => delayedZooming({ domain: { box: new Array(2) }, horizon: 10 })).toThrow(/^domain\.box\[0\]: /);
+    const points = Array<number[]>(2);
+    points[0] = [1];
+    expect(() => delayedZooming({ domain: { points }, horizon: 10 })).toThrow(/^domain\.points\[1\]: /);
+  });
+
+  it("a point of a domain has coordinates", () => {
+    for (const domain of [{ points: [[]] }, { points: [3] as never }])
+      for (const policy of [() => gpUcb({ domain }), () => dlpp({ domain, horizon: 10 }), () => delayedZooming({ domain, horizon: 10 })])
+        expect(policy).toThrow(/^domain\.points\[0\]: /);
+  });
+
+  it("the array of features that append returned is the caller's own", async () => {
+    const learnt = async (change: boolean) => {
+      const { policy: running } = await create({ policy: delayGpUcb({ dimension: 1 }), window: { rounds: 2 } });
+      const impression = running.append({ round: 1, features: [1] });
+      if (change) (impression.features as Float64Array)[0] = 50;
+      for (let round = 2; round < 6; round++) running.append({ round, features: [0] });
+      return running.predict([[1], [50]]).mean;
+    };
+    expect(await learnt(true)).toEqual(await learnt(false));
+  });
+
   it("an impression is appended to a policy in a round from 1 on, and observed by what append returned", async () => {
     const { policy: running } = await create();
     expect(() => running.append({ round: 0, features })).toThrow(/^round: /);
     expect(() => running.choose({ round: 0, candidates: [{ features }] })).toThrow(/^round: /);
     expect(() => running.observe({ impression: {} as never, reward: 1 })).toThrow(/^impression: /);
-    const impression = running.append({ round: 1, features });
+    for (const now of [undefined, Number.NaN, -1]) expect(() => running.append({ round: 1, features, now })).toThrow(/^now: /);
+    expect(() => running.choose({ round: 1, candidates: [{ features }], now: Number.NaN })).toThrow(/^now: /);
+    expect(running.impressions).toBe(0);
+    const impression = running.append({ round: 1, features, now: 0 });
     expect(() => running.observe({ impression, reward: Number.NaN })).toThrow(/^reward: /);
     expect(() => running.observe({ impression, reward: 1, previous: Number.NaN })).toThrow(/^previous: /);
     expect(() => running.predict(new Float64Array(2) as never)).toThrow(/^points: /);
