@@ -65,14 +65,16 @@ async function replayed(
   return { done, last, replay };
 }
 
-/** The events after which the impressions of each volume do not change: its last one, or the last rollback that its rows show. */
+/**
+ * The events after which the impressions of each volume do not change: its last one, or the last rollback that its rows show. They stay in
+ * the order of days, because a late conversion of one day may come after the last row of the next.
+ */
 function settlingOf(volumes: readonly ArchivedVolume[], { shards }: Needs): { readonly until: number; readonly after: number }[] {
   const rollbacks = shards.get(0)?.rollbacks ?? [];
-  const settling = volumes.map(({ until, last, version }) => {
+  return volumes.map(({ until, last, version }) => {
     const shown = rollbacks.filter(({ to, at }) => to < last && at <= version);
     return { until, after: Math.max(last, ...shown.map(({ at }) => at)) };
   });
-  return settling.sort((a, b) => a.after - b.after);
 }
 
 /** The head of a log, after the checks that it needs alone. */

@@ -132,6 +132,22 @@ it("verifies through a rollback that undid archived rows", async () => {
   expect(tally.decisions).toBe(4);
 });
 
+it("verifies a conversion that came after the last row of the next day", async () => {
+  const model = await createModel({ retention: { ms: 4 * DAY_MS }, serving: "learner", window: { ms: 2 * DAY_MS } });
+  const [first] = await recommend(model);
+  tick(DAY_MS);
+  await recommend(model);
+  tick(HOUR_MS);
+  await convert({ impressionId: first, reward: 1 });
+  tick(DAY_MS);
+  await recommend(model);
+  await forget(model, 9);
+  const [log, archive] = [await exported(model), await archiveOf(model)];
+  const [day, next] = archive.volumes;
+  expect(day.last).toBeGreaterThan(next.last);
+  expect((await verify(() => log, undefined, archive)).tally).toMatchObject({ decisions: 3, conversions: 1 });
+});
+
 it("verifies a model that learnt its log again after the archive had taken a part of it", async () => {
   const model = await ofDays({ policy: "otf-lin-ts" });
   await forget(model);
