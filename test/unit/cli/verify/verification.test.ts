@@ -140,6 +140,31 @@ it("undoes at a rollback what came after a version, and nothing before it", asyn
   );
 });
 
+it("learns again what came before a model learnt its log again, and repeats no decision of then", async () => {
+  const decision = { score: 0.5, mean: 0, width: 0.1, probability: 0.5, place: 0, candidates: 2 };
+  const log = (digest: string) => [
+    headOf(6, 6),
+    configuration,
+    impressionAt(2, 1, START, { ...reached, decision }),
+    conversionOf(3, START, START + HOUR_MS),
+    { type: "mark", seq: 4, mark: "relearnt", content: { config, digest } },
+    // An isolate decided it by a version of before.
+    impressionAt(5, 2, START + 5, { version: 1, decision }),
+    impressionAt(6, 3, START + 9, { version: 4 }),
+  ];
+  const [, digest] = /digest: expected ([0-9a-f]+), got other$/.exec(await refusalOf(log("other"))) as RegExpExecArray;
+  expect((await verified(log(digest))).tally).toEqual({ decisions: 0, elsewhere: 1, before: 2, conversions: 1, digests: 1 });
+});
+
+it("learns no deferred impression, whose conversion is an orphan", async () => {
+  const deferred = impressionAt(2, 1, START, { state: "deferred", round: null });
+  const lines = [configuration, deferred, conversionOf(3, START, START + HOUR_MS, { status: "orphan" }), impressionAt(4, 1, START + 5)];
+  expect((await verified([headOf(4, 4), ...lines])).tally).toMatchObject({ elsewhere: 2, conversions: 1 });
+  expect(await refusalOf([headOf(4, 4), ...lines.with(2, conversionOf(3, START, START + HOUR_MS))])).toContain(
+    "status: got applied, but no live impression comes before",
+  );
+});
+
 describe("an archive before a log", () => {
   const [first, second, third] = [START + HOUR_MS, START + DAY_MS, START + 2 * DAY_MS];
   /** The first day's impression converts after the last row of the second day. */
