@@ -21,11 +21,12 @@ export class ExaminedWorker {
   readonly asked: Asked[] = [];
   /** Whether the model exists. */
   exists = false;
+  #model = MODEL;
   readonly answers: Record<string, Answer> = {
     "GET /healthz": () => Response.json({ status: "ok" }),
     "GET /v1/models": ({ headers }) => {
       if (headers.get("authorization") !== "Bearer sk") return Response.json({ detail: "not allowed" }, { status: 403 });
-      return Response.json({ models: this.exists ? [{ model: MODEL }] : [] });
+      return Response.json({ models: this.exists ? [{ model: this.#model }] : [] });
     },
     "PUT *": () => {
       this.exists = true;
@@ -52,8 +53,9 @@ export class ExaminedWorker {
   /** Answers the requests of this process. */
   listen(): void {
     vi.stubGlobal("fetch", async (url: URL, { method = "GET", headers, body }: RequestInit = {}) => {
+      this.#model = /^\/v1\/models\/(doctor-\w+)/.exec(url.pathname)?.[1] ?? this.#model;
       const asked = {
-        call: `${method} ${url.pathname.replace(`/v1/models/${MODEL}`, "*")}`,
+        call: `${method} ${url.pathname.replace(/^\/v1\/models\/doctor-\w+/, "*")}`,
         headers: new Headers(headers),
         body: String(body),
       };
