@@ -165,6 +165,52 @@ it("learns no deferred impression, whose conversion is an orphan", async () => {
   );
 });
 
+describe("a model of two shards", () => {
+  const sharded = { ...config, policy: "otf-lin-ucb", options: { dimension: 2, norms: "exact" }, encoder: null, shards: 2 };
+  const features = (...values: number[]) => ({ features: values });
+  const own = [
+    { ...configuration, content: sharded },
+    { ...impressionAt(1, 1, START, { ...reached, ...features(1, 0) }), shard: 1 },
+    { ...conversionOf(2, START, START + HOUR_MS), shard: 1 },
+    impressionAt(2, 1, START + 5, features(0, 1)),
+  ];
+  const merged = (seq: number, digest: string, shards: readonly number[]) => ({
+    type: "mark",
+    seq,
+    mark: "merged",
+    content: { digest, shards },
+  });
+  const after = { ...impressionAt(3, 2, START + 9, features(1, 1)), shard: 1 };
+  const log = (digest: string, shards: readonly number[], ...more: object[]) => {
+    const lines = [...own, ...more, merged(3, digest, shards)];
+    return [headOf(lines.length, 3, { config: sharded }), ...lines];
+  };
+  const digestOf = async (shards: readonly number[], ...more: object[]) => {
+    const refusal = await refusalOf(log("other", shards, ...more));
+    expect(refusal).toContain("digest: expected");
+    return (/digest: expected ([0-9a-f]+), got other$/.exec(refusal) as RegExpExecArray)[1];
+  };
+
+  it("has the sums of both at the versions of a merge", async () => {
+    const digest = await digestOf([2, 2]);
+    expect((await verified(log(digest, [2, 2]))).tally).toMatchObject({ elsewhere: 2, conversions: 1, digests: 1 });
+    // Lines of a shard that follow its version are not in the merge.
+    expect((await verified(log(digest, [2, 2], after))).tally.digests).toBe(1);
+    expect(await digestOf([2, 3], after)).not.toBe(digest);
+    expect(await digestOf([2, 0])).not.toBe(digest);
+    expect(await digestOf([1, 2])).not.toBe(digest);
+  });
+
+  it("has no merge in an archive, and no configuration of a shard", async () => {
+    const wrong = (line: object) => refusalOf([headOf(own.length + 1, 3, { config: sharded }), ...own, line]);
+    expect(await wrong({ ...merged(3, "d", [2, 2]), shard: 1 })).toContain("mark: expected a known kind, got merged");
+    expect(await wrong({ ...merged(3, "d", [2, 2]), archivedAt: 9 })).toContain(
+      "merges several shards: their archives cannot be verified yet",
+    );
+    expect(await wrong({ ...impressionAt(3, 1, START + 9), shard: 2 })).toContain("shard: expected a number from 0 to 1, got 2");
+  });
+});
+
 describe("an archive before a log", () => {
   const [first, second, third] = [START + HOUR_MS, START + DAY_MS, START + 2 * DAY_MS];
   /** The first day's impression converts after the last row of the second day. */
