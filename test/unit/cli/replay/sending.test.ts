@@ -90,8 +90,15 @@ it("sends a webhook again at the time of the plan, and waits for it", async () =
   sender.schedule(0, "one", start, 0);
   sender.schedule(1, "two", start, 0);
   sender.complete();
-  const running = sender.run();
-  await running;
+  const waiting: number[] = [];
+  const first = answer;
+  answer = (webhook) => {
+    waiting.push(sender.waiting);
+    return first(webhook);
+  };
+  await sender.run();
+  // Both conversions of the first webhook are to be sent once more.
+  expect(waiting).toEqual([2, 0]);
   expect(sent.map(({ id }) => id)).toEqual(["msg_r_0", "msg_r_0"]);
   expect(sent[1].data).toEqual(sent[0].data);
   const due = 200 + (repeatDelay(again, 0) as number);

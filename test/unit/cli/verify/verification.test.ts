@@ -268,6 +268,12 @@ describe("an archive before a log", () => {
     await expect(verified(lines, archive)).rejects.toThrow("b: expected this file of the archive, got none; download it");
   });
 
+  it("does not show a rollback after its version", async () => {
+    const archive = await archiveOf([[configuration, impressionAt(2, 1, first)]], 2);
+    const lines = [{ type: "mark", seq: 4, mark: "rollback", content: { to: 1 } }, impressionAt(5, 1, third)];
+    expect((await verified([headOf(2, 5, { horizon: START + DAY_MS }), ...lines], archive)).tally.elsewhere).toBe(2);
+  });
+
   it("of several shards cannot be verified", async () => {
     expect(await refusalOf([{ ...head, shards: 2 }, impressionAt(5, 3, third)])).toContain(
       "the archives of 2 shards cannot be put together yet",
