@@ -107,7 +107,7 @@ function NumberField({ settings, change, name, label }: FormProps & { name: keyo
         required
         value={settings[name]}
         onChange={taken}
-        aria-invalid={refused !== ""}
+        aria-invalid={refused === "" ? "false" : "true"}
       />
       <small role="alert">{refused}</small>
     </label>
