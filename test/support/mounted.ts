@@ -69,7 +69,7 @@ function textOf(node: PlainNode): string {
   return /^(#TEXT|SMALL|B|I|SPAN|STRONG|A)$/.test(node.nodeName) ? inside : ` ${inside} `;
 }
 
-/** A mounted component. */
+/** A page in which a component is mounted. */
 export interface Mounted {
   /** The text of the page, with single spaces. */
   text(): string;
@@ -104,6 +104,11 @@ export async function mounted<Props extends object>(component: (props: Props) =>
   const body = new PlainNode("body");
   render(jsx(component as never, props, undefined) as never, body as never);
   await drawnAgain();
+  return pageIn(body);
+}
+
+/** The page in an element. */
+export function pageIn(body: PlainNode): Mounted {
   const all = (tag: string) => body.all.filter(({ nodeName }) => nodeName === tag.toUpperCase());
   const names = (node: PlainNode) => [textOf(node).trim(), ...["name", "id", "aria-label"].map((name) => node.getAttribute(name))];
   return {
