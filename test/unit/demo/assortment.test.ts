@@ -52,26 +52,34 @@ describe("the model of the shop", () => {
     expect(shopModel).toMatchObject({ options: { shrinkage: "fixed" }, holdout: 0.1, serving: "learner" });
   });
 
-  it("tells every pair of a visitor and a product from every other", async () => {
+  describe("describes a pair of a visitor and a product", async () => {
     const { encoder } = withVocabulary(await configureModel(shopModel as unknown as ModelBody), shopActions);
     const featurize = featurizer(encoder);
-    const rows = profiles.flatMap(({ id }) => {
-      const points = featurize.points(contextOf(id), shopActions);
-      return shopActions.map((_, i) => Array.from(vectorAt(points, i, shopActions.length)).join());
-    });
-    expect(new Set(rows).size).toBe(profiles.length * products.length);
-  });
-
-  it("learns what visitors of a kind think of products of a kind", async () => {
-    const { encoder } = withVocabulary(await configureModel(shopModel as unknown as ModelBody), shopActions);
-    const featurize = featurizer(encoder);
-    const dot = (a: ArrayLike<number>, b: ArrayLike<number>) => Array.from(a).reduce((sum, each, i) => sum + each * b[i], 0);
-    const of = (profile: string, product: string) => {
+    const pair = (profile: string, product: string): number[] => {
       const index = shopActions.findIndex(({ id }) => id === product);
-      return vectorAt(featurize.points(contextOf(profile), shopActions), index, shopActions.length);
+      return Array.from(vectorAt(featurize.points(contextOf(profile), shopActions), index, shopActions.length));
     };
-    const alike = dot(of("mira", "tent"), of("mira", "mug"));
-    expect(alike).toBeGreaterThan(dot(of("mira", "tent"), of("mira", "lamp")));
-    expect(alike).toBeGreaterThan(dot(of("mira", "tent"), of("jonas", "mug")));
+    const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, each, i) => sum + each * b[i], 0);
+    const minus = (a: readonly number[], b: readonly number[]) => a.map((each, i) => each - b[i]);
+
+    it("by 128 numbers, unlike every other pair", () => {
+      const rows = profiles.flatMap(({ id }) => shopActions.map((action) => pair(id, action.id)));
+      expect(new Set(rows.map(String)).size).toBe(profiles.length * products.length);
+      for (const row of rows) expect(row).toHaveLength(128);
+    });
+
+    it("so that two visitors may disagree about two products", () => {
+      const difference = (profile: string) => minus(pair(profile, "tent"), pair(profile, "lamp"));
+      expect(difference("mira")).not.toEqual(difference("sam"));
+      // Also within a kind.
+      const within = (profile: string) => minus(pair(profile, "tent"), pair(profile, "mug"));
+      expect(within("mira")).not.toEqual(within("sam"));
+    });
+
+    it("so that a purchase says most about the same visitor and the same kind of product", () => {
+      const bought = pair("mira", "tent");
+      const gain = (profile: string) => dot(bought, pair(profile, "mug")) - dot(bought, pair(profile, "lamp"));
+      expect(gain("mira")).toBeGreaterThan(gain("jonas") + 0.03);
+    });
   });
 });
