@@ -1,4 +1,4 @@
-import type uPlot from "uplot";
+import uPlot from "uplot";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { DelayOf } from "../../../../pages/dashboard/delay.tsx";
 import { Ages, Delays } from "../../../../pages/dashboard/histogram.tsx";
@@ -135,6 +135,19 @@ describe("the axes of a chart", () => {
 describe("the bars of a chart", () => {
   it.each(["ages", "delays", "ranks", "posterior"] as const)("of %s are drawn as bars", (name) => {
     expect(plots[name]().series[1].paths).toBeTypeOf("function");
+  });
+
+  it("leave a gap between them, and do not become broad where they are few", () => {
+    const bars = vi.spyOn(uPlot.paths as Required<uPlot.Series.PathBuilderFactories>, "bars");
+    for (const name of ["ages", "delays", "ranks", "posterior"] as const) plots[name]();
+    const sizes = bars.mock.calls.map(([options]) => options?.size);
+    bars.mockRestore();
+    expect(sizes).toEqual([
+      [0.9, 72],
+      [0.9, 72],
+      [0.8, 40],
+      [0.8, 40],
+    ]);
   });
 
   it("of a player are filled without an outline", () => {
