@@ -1,6 +1,7 @@
-import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { ReportedDelay } from "../posterior.ts";
 import { type Cohort, Cohorts } from "./cohorts.ts";
+import { Decays } from "./decays.ts";
 import { type DelayCurve, type DelaySettings, Delays } from "./delays.ts";
 import { isInMs, type Moment, timeOf, type Window } from "./window.ts";
 
@@ -26,6 +27,7 @@ export class UnmaturedSums {
   readonly #size: number;
   readonly #window: Window;
   readonly #knownDelay: number | undefined;
+  readonly #decays = new Decays();
   /** The last result of `missing`, reused because it is long. */
   #missing: Float64Array | undefined;
   /** Time of the clock: the latest impression. Maturity is measured at this time. */
@@ -114,20 +116,56 @@ export class UnmaturedSums {
     countDelay(this.#delays, timeOf(this.#window, impression), this.#now, previous, delay);
   }
 
-  /** The unmatured share of each cohort's impressions. */
+  /** The coarse cohort of a fine one. Undefined if it has none any more. */
+  #coarse({ start }: Cohort): Cohort | undefined {
+    return this.#cohorts.at(Math.floor(start / COARSE));
+  }
+
+  /** The unmatured share of each cohort's impressions, by what they still weigh. */
   shares(): Map<Cohort, number> {
     const curve = this.curve();
     const shares = new Map(this.#cohorts.list.map((cohort) => [cohort, 0]));
+    const weighed = this.#weighed();
     for (const fine of this.#delays.cohorts.list) {
-      const cohort = this.#cohorts.at(Math.floor(fine.start / COARSE));
+      const cohort = this.#coarse(fine);
       if (!cohort) continue;
       const missing =
         this.#knownDelay === undefined
           ? 1 - this.#delays.matured(fine, curve, this.#now)
           : 1 - this.#delays.cohorts.shareBefore(fine, this.#now - this.#knownDelay, this.#now);
-      shares.set(cohort, (shares.get(cohort) as number) + (missing * fine.count) / cohort.count);
+      const count = fine.count * this.#weightOf(fine);
+      shares.set(cohort, (shares.get(cohort) as number) + (missing * count) / (weighed?.get(cohort) ?? cohort.count));
     }
     return shares;
+  }
+
+  /** The end of the latest impression's round, or its time in ms. */
+  get #end(): number {
+    return isInMs(this.#window) ? this.#now : this.#now + 1;
+  }
+
+  /** What an impression of a fine cohort still weighs. */
+  #weightOf(fine: Cohort): number {
+    return this.#decays.isEmpty ? 1 : this.#decays.weightOf(fine, this.#delays.cohorts, this.#end);
+  }
+
+  /** Impressions of each cohort, by what they still weigh. Undefined if all weigh 1. */
+  #weighed(): Map<Cohort, number> | undefined {
+    if (this.#decays.isEmpty) return undefined;
+    const weighed = new Map<Cohort, number>();
+    const passed = new Map(this.#cohorts.list.map((cohort) => [cohort, cohort.count]));
+    for (const fine of this.#delays.cohorts.list) {
+      const cohort = this.#coarse(fine);
+      if (!cohort) continue;
+      weighed.set(cohort, (weighed.get(cohort) ?? 0) + fine.count * this.#weightOf(fine));
+      passed.set(cohort, (passed.get(cohort) as number) - fine.count);
+    }
+    // The fine cohorts that passed the window were the oldest of their coarse one. They weigh what its first part weighs.
+    for (const [cohort, count] of passed) {
+      const first = this.#decays.weightOf({ ...cohort, length: 1 / COARSE }, this.#cohorts, this.#end);
+      weighed.set(cohort, (weighed.get(cohort) ?? 0) + Math.max(count, 0) * first);
+    }
+    return weighed;
   }
 
   /** The unmatured part of all sums, in which a cohort has a weight. Valid until the next call. **Cost:** O(size) for each cohort. */
@@ -142,16 +180,18 @@ export class UnmaturedSums {
   }
 
   /**
-   * Standard error of the matured share of `count` impressions, relative to that share. Errors at different ages have the same cause, a few
-   * conversions, so they add up.
+   * Standard error of the matured share of impressions, relative to that share. Errors at different ages have the same cause, a few
+   * conversions, so they add up. `count`: all impressions, by what they still weigh. A cohort has a weight.
    */
-  maturityError(count: number): number {
+  maturityError(count: number, weightOf: (cohort: Cohort) => number = () => 1): number {
     if (this.#knownDelay !== undefined) return 0;
     const curve = this.#delays.curve(this.#now);
     let [error, missing] = [0, 0];
-    for (const cohort of this.#delays.cohorts.list) {
-      error += cohort.count * this.#delays.error(cohort, curve, this.#now);
-      missing += cohort.count * (1 - this.#delays.matured(cohort, curve, this.#now));
+    for (const fine of this.#delays.cohorts.list) {
+      const cohort = this.#coarse(fine);
+      const own = fine.count * this.#weightOf(fine) * (cohort ? weightOf(cohort) : 1);
+      error += own * this.#delays.error(fine, curve, this.#now);
+      missing += own * (1 - this.#delays.matured(fine, curve, this.#now));
     }
     return error === 0 ? 0 : error / Math.max(count - missing, error);
   }
@@ -159,6 +199,12 @@ export class UnmaturedSums {
   /** Halves the sums. The counts of delays stay. */
   halve(): void {
     for (const { sums, scalars } of this.#cohorts.list) for (const each of [sums, scalars]) each.scale(1 / 2);
+    this.decayed(1 / 2);
+  }
+
+  /** Says that the owner multiplied the sums by a factor. */
+  decayed(factor: number): void {
+    this.#decays.add(this.#end, factor);
   }
 
   /** Joins the cohorts that have grown old, so that they follow from the impressions and the latest time alone. */
@@ -176,13 +222,16 @@ export class UnmaturedSums {
   }
 
   save(writer: Pick<SnapshotWriter, "numbers">): void {
-    writer.numbers([this.#now]);
+    writer.numbers([this.#now, ...this.#decays.numbers()]);
     this.#delays.save(writer);
     this.#cohorts.save(writer);
   }
 
   load(reader: Pick<SnapshotReader, "numbers">): void {
-    [this.#now] = reader.numbers(1);
+    const [now, ...decays] = reader.numbers();
+    if (now === undefined) throw malformed();
+    this.#now = now;
+    this.#decays.load(decays);
     this.#delays.load(reader);
     this.#cohorts.load(reader);
   }

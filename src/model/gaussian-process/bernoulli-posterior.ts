@@ -155,6 +155,7 @@ export class BernoulliPosterior implements JointPosterior {
   /** Multiplies all weights by `decay`, and drops points with less weight than `FORGOTTEN`. */
   #discount(decay: number): void {
     const standIn = this.#sites.map(({ count }, i) => (decay * count < FORGOTTEN ? -1 : i));
+    this.#unmatured.decayed(decay);
     this.#move(standIn, decay);
   }
 

@@ -192,7 +192,7 @@ export class DelayCorrection {
 
   /** Standard error of the matured share of impressions, relative to that share. */
   maturityError(): number {
-    return this.#unmatured.maturityError(this.impressions);
+    return this.#unmatured.maturityError(this.impressions, (cohort) => this.#weightOf(cohort));
   }
 
   /** The distribution of delays so far. */

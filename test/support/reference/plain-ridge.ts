@@ -157,7 +157,7 @@ export class PlainRidge {
     impression.reward = reward;
   }
 
-  /** Weight of each impression: the mean weight in its cohort of sums. */
+  /** Matured share of each impression: the mean in its cohort of sums, by what the impressions still weigh. */
   shares(): number[] {
     const matured = this.delays.matured(this.#now);
     const place = new Map(this.impressions.map((each, i) => [each, i]));
@@ -166,7 +166,8 @@ export class PlainRidge {
     for (const [key, members] of cohorts) {
       if (key === "passed") continue;
       const places = members.map((each) => place.get(each) as number);
-      const mean = places.reduce((sum, i) => sum + matured[i], 0) / places.length;
+      const weight = (i: number): number => this.impressions[i].weight;
+      const mean = places.reduce((sum, i) => sum + weight(i) * matured[i], 0) / places.reduce((sum, i) => sum + weight(i), 0);
       for (const i of places) shares[i] = mean;
     }
     return shares;
