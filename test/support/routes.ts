@@ -205,10 +205,10 @@ export const routes: Readonly<Record<string, Route>> = {
     id: "resetModel",
     key: secret,
     body: "ResetBody",
-    answers: { 200: "Model" },
+    answers: { 200: "Model", 202: "Model" },
     problems: [400, 401, 403, 404, 413, 422, 500, 503],
     parameters: ["model"],
-    examples: { same: [], other: ["policy", "window"] },
+    examples: { same: [], other: ["policy", "window"], relearnt: ["from", "options"] },
   },
   "DELETE /v1/models/:model": {
     id: "deleteModel",

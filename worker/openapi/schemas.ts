@@ -27,8 +27,27 @@ const names = new Map(Object.entries(schemas).map(([name, schema]) => [schema, n
 
 export const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
-/** Inputs that select every form of a lazy schema, which decides by type, by emptiness, or by a key. */
-const PROBES = ["", 0, true, [], {}, { key: "" }];
+/**
+ * Inputs that select every form of a lazy schema, which decides by type, by emptiness, or by whether an object has a key.
+ * @throws {Error} if it decides by the value of a key.
+ */
+function probesOf(getter: (input: unknown) => v.GenericSchema): unknown[] {
+  const asked = new Set<string | symbol>();
+  const spy = new Proxy(
+    { key: "" },
+    {
+      has: (_, key) => {
+        asked.add(key);
+        return false;
+      },
+      get: (_, key) => {
+        throw new Error(`expected a lazy schema that decides by type, emptiness or keys, got one that reads the value of ${String(key)}`);
+      },
+    },
+  );
+  getter(spy);
+  return ["", 0, true, [], {}, { key: "" }, ...Array.from(asked, (key) => ({ [key]: "" }))];
+}
 
 /**
  * The schema as JSON Schema 2020-12, with references to named schemas.
@@ -51,7 +70,11 @@ export function jsonSchemaOf(schema: v.GenericSchema): JsonSchema {
       if (valibotSchema.type === "custom") return {};
       if (valibotSchema.type !== "lazy") return undefined;
       const { getter } = valibotSchema as v.LazySchema<v.GenericSchema>;
-      const forms = new Set(PROBES.map(getter).filter(({ type }) => type !== "custom"));
+      const forms = new Set(
+        probesOf(getter)
+          .map((probe) => getter(probe))
+          .filter(({ type }) => type !== "custom"),
+      );
       const [form, ...others] = Array.from(forms, referenceOrSchema);
       return others.length === 0 ? form : { anyOf: [form, ...others] };
     },
@@ -67,11 +90,12 @@ function referenceOrSchema(schema: v.GenericSchema): JsonSchema {
 /** The description's schemas by name. */
 export function components(): Record<string, JsonSchema> {
   const converted = Object.entries(schemas).map(([name, schema]) => [name, jsonSchemaOf(schema)] as const);
-  const { Timestamp: _, ModelBody, ModelPatch, Model, ...others } = Object.fromEntries(converted);
+  const { Timestamp: _, ModelBody, ModelPatch, ResetFromLog, Model, ...others } = Object.fromEntries(converted);
   return {
     Timestamp: timestamp,
     ModelBody: described(ModelBody, describedOption),
     ModelPatch: described(ModelPatch, describedOption),
+    ResetFromLog: described(ResetFromLog, describedOption),
     Model: described(Model, meaningOf),
     ...others,
   };

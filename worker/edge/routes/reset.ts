@@ -38,10 +38,18 @@ export const operations = (): Operations => ({
   "POST /v1/models/:model/reset": {
     id: "resetModel",
     summary: "Reset a model",
-    description: "Deletes the learnt state. Keeps the configuration, unless the body has one, and the catalogue.",
-    body: { ResetBody: resetBody },
-    examples: () => ({ same: {}, other: { policy: "otf-lin-ucb", window: { ms: 24 * HOUR_MS } } }),
-    answers: { 200: { description: "The model.", schema: { Model: model } } },
+    description:
+      'Deletes the learnt state. Keeps the configuration, unless the body has one, and the catalogue. With "from": "log" the model learns its log again under the options that the body names, and serves the old state until then. The window stays.',
+    body: { ResetBody: resetBody, ResetFromLog: fromLog },
+    examples: () => ({
+      same: {},
+      other: { policy: "otf-lin-ucb", window: { ms: 24 * HOUR_MS } },
+      relearnt: { from: "log", options: { ridge: 2 } },
+    }),
+    answers: {
+      200: { description: "The model, which has learnt nothing yet.", schema: { Model: model } },
+      202: { description: "The model, which learns its log again. `relearning` says how far it is.", schema: { Model: model } },
+    },
     problems: [...withBody, ...ofModel],
   },
 });
