@@ -15,7 +15,7 @@ const problems = {
   401: "The key or the signature is missing, malformed, too old or unknown. The detail says which.",
   403: "The key is valid and may not do this: it is of another kind, or its page has an origin that is not allowed.",
   404: "The model, sender, impression or kept version does not exist, or the worker has no static files.",
-  409: "The model has learnt under another configuration, or has no kept snapshot.",
+  409: "The model has learnt under another configuration, it has no kept snapshot, or an id that a page gave belongs to another impression.",
   413: "The body is too large.",
   422: "A value is out of range or does not fit the model.",
   429: "The caller or the model is over a limit.",

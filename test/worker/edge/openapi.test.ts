@@ -164,7 +164,13 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
   async 404(route, operation, story) {
     return ask(route, { model: "nobody", sender: "nobody" }, bodyOf(operation, story), { env: { ASSETS: undefined } });
   },
-  async 409(route) {
+  async 409(route, { id }, { now }) {
+    if (id === "registerImpressions") {
+      const model = await createModel({ local: true });
+      const register = (action: string) => ask(route, { model }, [{ id: "shown-1", action, shownAt: now }], { key: publishableKey });
+      expectDescribed(route, await register("mug"));
+      return register("tent");
+    }
     const model = await createModel();
     if (/^(PUT|PATCH) /.test(route)) return ask(route, { model }, { window: { ms: WEEK_MS } });
     await runInDurableObject(learnerOf(model), (_, { storage }) => void storage.sql.exec("DELETE FROM snapshots"));
@@ -178,9 +184,10 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
     return ask(route, { model: "-" }, bodyOf(operation, { ...story, now: story.now + HOUR_MS }));
   },
   async 429(route, operation, story) {
-    if (operation.key === "sender") {
+    if (operation.key === "sender" || operation.key === "signature") {
       const env = { RATE_LIMIT: { limit: async () => ({ success: false }) } };
-      const forged = () => ask(route, {}, {}, { headers: { "cf-connecting-ip": "192.0.2.9", "stripe-signature": "" }, env });
+      const headers = { "cf-connecting-ip": `${operation.key}.invalid`, "stripe-signature": "", "webhook-signature": "v1,none" };
+      const forged = () => ask(route, {}, {}, { headers, env });
       await forged();
       return forged();
     }
@@ -189,8 +196,8 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
       return ask(route, {}, bodyOf(operation, story), { headers: { "cf-connecting-ip": "192.0.2.1" }, env: { RATE_LIMIT: over } });
     }
     const model = await createModel({ limits: { open: 1 } });
-    const shown = { action: "mug", shownAt: story.now };
-    return ask(route, { model }, [shown, shown]);
+    const lines = ["a", "b"].map((id) => JSON.stringify({ type: "impression", id, action: "mug", shownAt: story.now - 1000 }));
+    return ask(route, { model }, lines.join("\n"));
   },
   async 503(route, operation, story) {
     return ask(route, { id: story.impressionId, model: "unseen" }, bodyOf(operation, story), { env: unreachable });

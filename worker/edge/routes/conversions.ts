@@ -240,6 +240,6 @@ export const operations = (): Operations => ({
     answers: {
       202: { description: "Stored durably. One result for each conversion, in the same order.", schema: { Conversions: answer } },
     },
-    problems: [...withBody, 401, 403, 422, 503],
+    problems: [...withBody, 401, 403, 422, 429, 503],
   },
 });

@@ -254,6 +254,6 @@ export const operations = (): Operations => ({
         .join("\n"),
     }),
     answers: { 200: { description: "Numbers of taken lines.", schema: { Imported: imported } } },
-    problems: [...withBody, ...ofModel],
+    problems: [...withBody, ...ofModel, 429],
   },
 });

@@ -94,7 +94,7 @@ export const operations = (): Operations => ({
       newsletter: [{ id: "newsletter-7-42", context: { country: "PT" }, action: "hat", shownAt: now - HOUR_MS, keys: ["visitor-42"] }],
     }),
     answers: { 201: { description: "Impression ids in the same order.", schema: { Impressions: registered() } } },
-    problems: [...withBody, ...ofModel, 429],
+    problems: [...withBody, ...ofModel, 409, 429],
   },
 });
 
