@@ -8,6 +8,7 @@ import { learner } from "../rpc/learner-client.ts";
 import { plainKey } from "./api-keys.ts";
 import { bodyLimit } from "./body-limit.ts";
 import { foreignOrigin, isLocal, isOwnOrNone } from "./origin.ts";
+import { tokenSigner } from "./token-signer.ts";
 import { signed } from "./webhook.ts";
 
 const MAX_BODY_BYTES = 256 * 1024;
@@ -22,6 +23,9 @@ const happened = v.strictObject({
   agoMs: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MOST_AGO_MS)),
 });
 const reportBody = v.strictObject({ happened: v.pipe(v.array(happened), v.minLength(1), v.maxLength(500)) });
+
+/** The same refusal as for a forged impression id. */
+const noImpression = (): Problem => new Problem(404, "there is no such impression");
 
 /** A worker's own routes, called without a network. */
 type Worker = Pick<Hono<{ Bindings: Environment }>, "fetch">;
@@ -51,9 +55,9 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     shop.post(path, valid("json", reportBody), async (c) => {
       const now = Date.now();
       const id = `msg_${crypto.randomUUID()}`;
-      const data = c.req
-        .valid("json")
-        .happened.map(({ impressionId, agoMs }) => ({ impressionId, timestamp: now - agoMs, ...(bought && { reward: 1 }) }));
+      const { happened } = c.req.valid("json");
+      if (happened.some(({ impressionId }) => (modelOf(c, impressionId) ?? SHOP_MODEL) !== SHOP_MODEL)) throw noImpression();
+      const data = happened.map(({ impressionId, agoMs }) => ({ impressionId, timestamp: now - agoMs, ...(bought && { reward: 1 }) }));
       const body = JSON.stringify({ type: bought ? "conversion" : "conversion.retracted", timestamp: now, data });
       const headers = { "content-type": "application/json", ...(await signed(c.env, id, body, now)) };
       const request = new Request(new URL("/v1/conversions", c.req.url), { method: "POST", headers, body });
@@ -71,8 +75,9 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
     if (impressionIds.length > MAX_LOOKUPS) throw new Problem(422, `impression: expected at most ${MAX_LOOKUPS}`);
 
     const lookUp = async (impressionId: string): Promise<{ impressionId: string; status: string }[]> => {
+      if (!isOfShown(c, impressionId)) return [];
       const response = await ask(c, `/v1/impressions/${encodeURIComponent(impressionId)}`);
-      // An erased or pruned impression is left out.
+      // An erased or pruned impression is left out, and so is one of a model that is not shown.
       return response.ok ? [{ impressionId, status: (await response.json<{ status: string }>()).status }] : [];
     };
     const [{ counts }, estimates, impressions] = await Promise.all([
@@ -97,7 +102,11 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
   });
 
   /** Explanation of one impression. */
-  shop.get("/impressions/:id", (c) => ask(c, `/v1/impressions/${encodeURIComponent(c.req.param("id"))}`));
+  shop.get("/impressions/:id", (c) => {
+    const { id } = c.req.param();
+    if (!isOfShown(c, id)) throw noImpression();
+    return ask(c, `/v1/impressions/${encodeURIComponent(id)}`);
+  });
 
   /** Deletes what the shop's model has learnt. A browser lets no page of another site send this content type. */
   shop.post("/reset", (c) => {
@@ -107,6 +116,11 @@ export function demo(worker: Worker): Hono<{ Bindings: Environment }> {
   });
 
   const isShown = (c: Call, model: string): boolean => model === SHOP_MODEL || isLocal(c.req);
+
+  /** Model of an impression. Undefined if the worker did not give the id: then its own routes refuse it. */
+  const modelOf = (c: Call, impressionId: string): string | undefined => tokenSigner(c.env).verify(impressionId, Date.now())?.model;
+
+  const isOfShown = (c: Call, impressionId: string): boolean => isShown(c, modelOf(c, impressionId) ?? SHOP_MODEL);
 
   /** Calls the worker with the secret key, which the page does not have. */
   function ask(c: Call, path: string, method = "GET"): Response | Promise<Response> {
