@@ -44,6 +44,19 @@ it("an address with nothing at it stays a 404", async () => {
   expect((await call("POST", "/v1/models/shop/nothing")).status).toBe(404);
 });
 
+it.each([
+  [{ window: { ms: 1000 } }, false],
+  [{ policy: "otf-lin-ts" }, true],
+  [{ policy: "otf-lin-ts", window: { ms: 1000 } }, false],
+])("a change to %j names the log as a remedy only if it is one", async (change, isRelearnable) => {
+  const model = await createModel();
+  const { status, body } = await call("PATCH", `/v1/models/${model}`, change);
+  expect(status).toBe(409);
+  expect(body.detail.includes('"from": "log"')).toBe(isRelearnable);
+  const relearnt = await call("POST", `/v1/models/${model}/reset`, { from: "log", ...change });
+  expect(relearnt.status).toBe(isRelearnable ? 202 : 422);
+});
+
 it("a conflict says why, and what to do", async () => {
   const model = await createModel();
   const [impressionId] = await show(model, {});

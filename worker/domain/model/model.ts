@@ -9,7 +9,7 @@ import {
   Recommender,
 } from "afterclick";
 import { type Featurizer, featurizer as featurizerOf } from "../../../publication/featurizer.ts";
-import { DEFAULTS, LEARNT, type LearntName, type ModelOptions } from "../../protocol/model-options.ts";
+import { DEFAULTS, LEARNT, type LearntName, type ModelOptions, modelOptions } from "../../protocol/model-options.ts";
 import { MOST_BYTES, MOST_OPEN } from "../../protocol/most.ts";
 import { didYouMean } from "../../protocol/nearest.ts";
 import { Problem } from "../../protocol/problem.ts";
@@ -18,7 +18,7 @@ import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
 import { DEFAULTS_VERSION, DELAY_AWARE, learningDefaults, MOST_HELD } from "./defaults.ts";
 import { type Goals, learntGoals, withPublic } from "./goals.ts";
 import type { Policies } from "./policies.ts";
-import { differences, differencesText, withStored } from "./reconfiguration.ts";
+import { type Difference, differences, differencesText, withStored } from "./reconfiguration.ts";
 
 /** A model's configuration with all defaults filled in. */
 export interface ModelConfig extends ModelOptions {
@@ -40,6 +40,8 @@ export async function configureModel(body: ModelBody): Promise<ModelConfig> {
 export interface Conflict {
   /** Which options differ, with both values. */
   readonly conflict: string;
+  /** Whether the model could learn its log again under the new values. */
+  readonly relearnable: boolean;
 }
 
 /**
@@ -52,11 +54,14 @@ export async function reconfigureModel(body: ModelBody, stored: ModelConfig): Pr
   const config = completed(after, body);
   // Both go through the same defaults, so that options which the SDK has added since are the same.
   const found = config ? differences(learnt(modelConfig(before)), learnt(config)) : differences(learnt(before), learnt(after));
-  if (!config || found.length > 0) return { conflict: differencesText(found) };
+  if (!config || found.length > 0) return { conflict: differencesText(found), relearnable: !found.some(needsReset) };
   checkGrows(stored, config);
   const goals = stored.goals && config.goals && withPublic(stored.goals, config.goals);
   return served({ ...config, ...learnt(stored), goals, defaults: stored.defaults }, body.serving ?? stored.serving);
 }
+
+/** Whether an option differs that a log cannot be learnt again under. */
+const needsReset = ({ path }: Difference): boolean => modelOptions[path.split(".")[0] as LearntName].change === "reset";
 
 /** @throws {Problem} 422 if a model would have fewer shards than before: its impressions stay where they are. */
 export function checkGrows(stored: Pick<ModelConfig, "shards">, { shards }: Pick<ModelConfig, "shards">): void {

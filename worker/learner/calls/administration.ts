@@ -4,7 +4,15 @@ import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { bucketAt } from "../../domain/impression/bucket.ts";
 import { checkCandidates, checkNumbers } from "../../domain/model/capacity.ts";
 import { withVocabulary } from "../../domain/model/encoding.ts";
-import { checkGrows, configureModel, isSame, type ModelConfig, reconfigureModel, renewed } from "../../domain/model/model.ts";
+import {
+  type Conflict,
+  checkGrows,
+  configureModel,
+  isSame,
+  type ModelConfig,
+  reconfigureModel,
+  renewed,
+} from "../../domain/model/model.ts";
 import { relearntModel } from "../../domain/model/relearnt-model.ts";
 import { type Environment, graceMs } from "../../environment.ts";
 import type { CatalogueVersion, Imported, Rollback } from "../../protocol/answers.ts";
@@ -34,13 +42,7 @@ export class Administration implements Implemented<AdministrationRpc> {
     const config = await (stored ? reconfigureModel(body, stored) : configureModel(body));
     // Another call has changed it meanwhile.
     if (store.configuration !== configuration) return this.configure(name, body);
-    if ("conflict" in config) {
-      throw new Problem(
-        409,
-        `model ${name} has learnt under another configuration: ${config.conflict}. Send the old value, or POST the new configuration to ` +
-          `/v1/models/${name}/reset: it learns the log again if the body says "from": "log", else it forgets what was learnt`,
-      );
-    }
+    if ("conflict" in config) throw otherConfiguration(name, config);
     if (stored && isSame(stored, config)) return { created: false };
     const now = Date.now();
     if (stored && config.shards > stored.shards) {
@@ -212,4 +214,13 @@ export class Administration implements Implemented<AdministrationRpc> {
 /** Start of the oldest bucket that is open in a new model. */
 export function firstBucket(env: Environment, { window }: Pick<ModelConfig, "window">): number {
   return bucketAt(Date.now() - window.ms - graceMs(env), window.ms);
+}
+
+/** The refusal of a change under which the learnt state would not be valid. */
+function otherConfiguration(name: string, { conflict, relearnable }: Conflict): Problem {
+  const reset = `POST the new configuration to /v1/models/${name}/reset`;
+  const remedy = relearnable
+    ? `, or ${reset}: it learns the log again if the body says "from": "log", else it forgets what was learnt`
+    : `, ${reset}, which forgets what was learnt, or import the exported log into a new model`;
+  return new Problem(409, `model ${name} has learnt under another configuration: ${conflict}. Send the old value${remedy}`);
 }
