@@ -8,6 +8,7 @@ import { bodyLimit, MAX_BODY_BYTES } from "./body-limit.ts";
 import { demo } from "./demo.ts";
 import { Edge } from "./edge.ts";
 import { KnownModels } from "./known-model.ts";
+import { crossOrigin } from "./origin.ts";
 import { pageGuard } from "./page-guard.ts";
 import { actions } from "./routes/actions.ts";
 import { beacon } from "./routes/beacon.ts";
@@ -26,6 +27,9 @@ import { recommendations } from "./routes/recommendations.ts";
 import { reset } from "./routes/reset.ts";
 import { rollback } from "./routes/rollback.ts";
 import { snapshot } from "./routes/snapshot.ts";
+
+/** Routes that pages of listed origins may send bodies to. */
+const FOR_PAGES = ["/v1/models/:model/recommendations", "/v1/models/:model/impressions", "/v1/beacon"] as const;
 
 /** Security headers of an API response. The page sets its own. */
 const apiHeaders = createMiddleware(async (c, next) => {
@@ -54,6 +58,8 @@ export function createApp() {
     return problemResponse(new Problem(405, `${c.req.method}: expected ${methods.join(" or ")} at this address`), c);
   });
   base.use(apiHeaders);
+  // Before the limits of bodies, so that a page can read their refusals.
+  for (const path of FOR_PAGES) base.use(path, crossOrigin);
 
   const app = base
     // Routes before this limit have a greater one of their own.

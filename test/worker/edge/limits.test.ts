@@ -44,6 +44,15 @@ it("takes a longer body only for a log and a catalogue, even of a model called e
   expect((await call("POST", "/v1/models/events/events", long)).status).not.toBe(413);
 });
 
+it.each(["/v1/models/shop/recommendations", "/v1/models/shop/impressions", "/v1/beacon"])(
+  "lets a page of a listed origin read why its body was refused: %s",
+  async (path) => {
+    const options = { headers: { origin: "https://shop.example" }, env: { AFTERCLICK_ALLOWED_ORIGINS: "https://shop.example" } };
+    const { status, headers } = await call("POST", path, "x".repeat(1024 * 1024 + 1), options);
+    expect([status, headers.get("access-control-allow-origin")]).toEqual([413, "https://shop.example"]);
+  },
+);
+
 it("has all its room again after each reset", async () => {
   const model = await createModel({ limits: { open: 3 } });
   for (let time = 0; time < 3; time++) {

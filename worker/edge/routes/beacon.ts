@@ -16,7 +16,6 @@ import { learner } from "../../rpc/learner-client.ts";
 import { keyInBody } from "../api-keys.ts";
 import { bodyLimit } from "../body-limit.ts";
 import type { KnownModels } from "../known-model.ts";
-import { crossOrigin } from "../origin.ts";
 import { rateLimit } from "../rate-limit.ts";
 import { tokenSigner } from "../token-signer.ts";
 
@@ -58,11 +57,9 @@ export const answer = () =>
   });
 
 export const beacon = (known: KnownModels) =>
-  new Hono()
-    .use("/v1/beacon", crossOrigin)
-    .post("/v1/beacon", bodyLimit(MAX_BYTES), valid("json", beaconBody), keyInBody, rateLimit, async (c) => {
-      return c.json(await takeBeacon(c.env, c.req.valid("json"), known), 202);
-    });
+  new Hono().post("/v1/beacon", bodyLimit(MAX_BYTES), valid("json", beaconBody), keyInBody, rateLimit, async (c) => {
+    return c.json(await takeBeacon(c.env, c.req.valid("json"), known), 202);
+  });
 
 type BeaconBody = v.InferOutput<typeof beaconBody>;
 type Answer = v.InferOutput<ReturnType<typeof answer>>;

@@ -15,7 +15,6 @@ import { learner } from "../../rpc/learner-client.ts";
 import type { Answer } from "../../rpc/message.ts";
 import { anyKey, isByPage, secretKey } from "../api-keys.ts";
 import { modelPath } from "../model-path.ts";
-import { crossOrigin } from "../origin.ts";
 import type { PageGuard } from "../page-guard.ts";
 import { impressionItem, registrationsOf, registrationTo } from "../registration.ts";
 import { tokenSigner } from "../token-signer.ts";
@@ -41,7 +40,6 @@ export const activated = () =>
 
 export const impressions = (guard: PageGuard) =>
   new Hono()
-    .use("/v1/models/:model/impressions", crossOrigin)
     .post("/v1/models/:model/impressions", anyKey, modelPath, guard, valid("json", impressionsBody), async (c) => {
       const { model } = c.req.valid("param");
       const byPage = isByPage(c);

@@ -9,7 +9,6 @@ import { anyKey, isByPage } from "../api-keys.ts";
 import type { Edge } from "../edge.ts";
 import { hashedKeys } from "../hashed-keys.ts";
 import { modelPath } from "../model-path.ts";
-import { crossOrigin } from "../origin.ts";
 import type { PageGuard } from "../page-guard.ts";
 import { tokenSigner } from "../token-signer.ts";
 
@@ -35,24 +34,22 @@ export const answer = () =>
   });
 
 export const recommendations = (edge: Edge, guard: PageGuard) =>
-  new Hono()
-    .use("/v1/models/:model/recommendations", crossOrigin)
-    .post("/v1/models/:model/recommendations", anyKey, modelPath, guard, valid("json", recommendationsBody), async (c) => {
-      const { model } = c.req.valid("param");
-      const request = c.req.valid("json");
-      const signer = tokenSigner(c.env);
-      const byPage = isByPage(c);
-      const keys = hashedKeys(c.env, model, request.keys, byPage);
-      const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage }, keys);
-      const { modelVersion, policy, arm, windowEndsAt, generation, sampling, shard } = recommended;
-      const actions = recommended.actions.map(({ id, action, score, mean, width, probability, features }) => ({
-        impressionId: signer.sign({ id, model, action, probability, generation, modelVersion, sampling, windowEndsAt, shard }),
-        ...{ id: action, score, mean, width },
-        ...(probability !== undefined && { probability }),
-        ...(features && { features }),
-      }));
-      return c.json({ model, modelVersion, policy, arm, windowEndsAt, actions }, 201);
-    });
+  new Hono().post("/v1/models/:model/recommendations", anyKey, modelPath, guard, valid("json", recommendationsBody), async (c) => {
+    const { model } = c.req.valid("param");
+    const request = c.req.valid("json");
+    const signer = tokenSigner(c.env);
+    const byPage = isByPage(c);
+    const keys = hashedKeys(c.env, model, request.keys, byPage);
+    const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage }, keys);
+    const { modelVersion, policy, arm, windowEndsAt, generation, sampling, shard } = recommended;
+    const actions = recommended.actions.map(({ id, action, score, mean, width, probability, features }) => ({
+      impressionId: signer.sign({ id, model, action, probability, generation, modelVersion, sampling, windowEndsAt, shard }),
+      ...{ id: action, score, mean, width },
+      ...(probability !== undefined && { probability }),
+      ...(features && { features }),
+    }));
+    return c.json({ model, modelVersion, policy, arm, windowEndsAt, actions }, 201);
+  });
 
 export const operations = (): Operations => ({
   "POST /v1/models/:model/recommendations": {
