@@ -4,7 +4,7 @@ import { problem } from "../protocol/answers.ts";
 import { modelOptions, type OptionName } from "../protocol/model-options.ts";
 import type { Operations } from "../protocol/operation.ts";
 import { action, features } from "../protocol/schema.ts";
-import { timestamp as timestampSchema } from "../protocol/timestamp.ts";
+import { LAST_MS, SECONDS, timestamp as timestampSchema } from "../protocol/timestamp.ts";
 import { describedOption, meaningOf } from "./model-options.ts";
 import { operations } from "./operations.ts";
 
@@ -103,9 +103,10 @@ export function components(): Record<string, JsonSchema> {
 
 /** Stated by hand, because the converter stops at the transformation of the pipe. */
 const timestamp: JsonSchema = {
-  description: "Milliseconds since 1970, or ISO 8601.",
+  description: `Milliseconds since 1970, or ISO 8601. Numbers from ${SECONDS[0]} to ${SECONDS[1]} are refused: they are seconds.`,
   anyOf: [
-    { type: "integer", minimum: 0, maximum: 2 ** 47 },
+    { type: "integer", minimum: SECONDS[1], maximum: LAST_MS },
+    { type: "integer", minimum: 0, exclusiveMaximum: SECONDS[0] },
     { type: "string", format: "date-time" },
   ],
 };

@@ -5,8 +5,9 @@ import { got } from "./sentence.ts";
 /** The last time that a token can state. */
 export const LAST_MS = 2 ** 47;
 
-/** As milliseconds, these numbers are days of 1970 to 1973. As seconds, they are times since 2001. */
-const isSeconds = (value: number): boolean => value >= 1e9 && value < 1e11;
+/** Numbers from the first to below the second: as milliseconds, days of 1970 to 1973. As seconds, they are times since 2001. */
+export const SECONDS = [1e9, 1e11] as const;
+const isSeconds = (value: number): boolean => value >= SECONDS[0] && value < SECONDS[1];
 const TIME = "expected milliseconds since 1970, or ISO 8601 with a zone such as 2026-01-31T12:00:00Z";
 const milliseconds = v.pipe(
   finite,
