@@ -24,9 +24,15 @@ export const imported = v.strictObject({
 });
 
 export const estimate = {
-  score: v.pipe(number, v.description("The number that sets the rank. It is no reward, and may be outside their range.")),
-  mean: v.pipe(number, v.description("The expected reward, inside the range of rewards.")),
-  width: v.pipe(number, v.description("The bonus of the policy: a multiple of the posterior's standard deviation.")),
+  score: v.pipe(
+    number,
+    v.description("The number that sets the rank. It is no reward, and may be outside their range. 0 for a pinned action."),
+  ),
+  mean: v.pipe(
+    number,
+    v.description("The expected reward, inside the range of rewards. 0 for a pinned action, about which the policy is not asked."),
+  ),
+  width: v.pipe(number, v.description("The bonus of the policy: a multiple of the posterior's standard deviation. 0 for a pinned action.")),
 };
 const openEnd = v.pipe(v.nullable(number), v.description("Null while too few amounts have come to bound it."));
 const interval = { mean: number, low: openEnd, high: openEnd };

@@ -121,6 +121,11 @@ it("finds the forms of a lazy schema by their keys, and refuses one that decides
   expect(() => jsonSchemaOf(byValue)).toThrow("got one that reads the value of fins");
 });
 
+it("says which numbers a pinned action has", () => {
+  const { score, mean, width } = described.components.schemas.Recommendations.properties.actions.items.properties;
+  for (const { description } of [score, mean, width]) expect(description).toMatch(/\b0\b.*pinned action|pinned action.*\b0\b/);
+});
+
 it("gives an example of every body", () => {
   for (const [route, operation] of Object.entries(operations))
     expect([route, bodies(operation).length > 0]).toEqual([route, operation.body !== undefined]);

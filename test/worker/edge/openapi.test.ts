@@ -132,6 +132,18 @@ it("describes what holdouts, shadows, probabilities and closed books add to an a
     expectDescribed(route, await ask(route, { model }));
 });
 
+it.each([
+  { min: 0, max: 1 },
+  { min: 2, max: 3 },
+  { min: -3, max: -2 },
+])("describes the numbers of a pinned action as they are, with rewards of %j", async (reward) => {
+  const model = await createModel({ reward });
+  const route = "POST /v1/models/:model/recommendations";
+  const shown = await ask(route, { model }, { limit: 2, pin: [{ action: "mug", place: 0 }] });
+  expectDescribed(route, shown);
+  expect(shown.body.actions[0]).toMatchObject({ id: "mug", probability: 1, score: 0, mean: 0, width: 0 });
+});
+
 /** A learner and a KV that cannot be reached. */
 const unreachable: Partial<Environment> = {
   LEARNER: {
