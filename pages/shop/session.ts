@@ -29,6 +29,8 @@ export class Session {
   #visit = 0;
   /** Visits that wait for the worker's answer. */
   #visiting = 0;
+  /** Why the last call failed; empty if it did not. */
+  #failure = "";
 
   profile = profiles[0].id;
   delayMs = 10_000;
@@ -44,7 +46,6 @@ export class Session {
   looks = 0;
   /** This device's time minus the worker's. */
   aheadMs = 0;
-  problem = "";
 
   /** @param changed is called whenever the page must be drawn again. */
   constructor(key: string, changed: () => void) {
@@ -103,12 +104,19 @@ export class Session {
   /** Returns a product whose purchase was reported. The shop reports that at once. */
   async giveBack(shown: Shown): Promise<void> {
     if (shown.status !== "converted" || !shown.own) return;
+    const { settledAt } = shown;
     this.#remember();
     settle(shown, "returned");
     const answer = await this.#attempt(report("returns", [{ impressionId: shown.impressionId, agoMs: 0 }]));
-    if (answer?.conversions[0].status !== "applied") settle(shown, "converted");
+    const status = answer?.conversions[0].status;
+    if (status !== "applied") Object.assign(shown, { status: "converted", settledAt, returnedLate: status === "late" });
     await this.#refresh();
     this.#changed();
+  }
+
+  /** Why the page is not up to date, or why the return of a product on the shelf does not count. Empty if all is well. */
+  get problem(): string {
+    return this.#failure || (this.shelf.some(({ returnedLate }) => returnedLate) ? "The window has ended: the return does not count." : "");
   }
 
   /** Simulated visitors who are still to come. */
@@ -231,10 +239,10 @@ export class Session {
   async #attempt<Result>(call: Promise<Result>): Promise<Result | undefined> {
     try {
       const result = await call;
-      this.problem = "";
+      this.#failure = "";
       return result;
     } catch (error) {
-      this.problem = error instanceof TypeError ? "The worker does not answer. Retrying." : (error as Error).message;
+      this.#failure = error instanceof TypeError ? "The worker does not answer. Retrying." : (error as Error).message;
       return undefined;
     }
   }

@@ -50,6 +50,7 @@ function Choice<Value>(props: {
 function Card({ session, shown, now }: { session: Session; shown: Shown; now: number }) {
   const { id, name, price, kind } = productOf(shown.product);
   const label = (shown.own ? labels : theirs)[shown.status];
+  const returnable = shown.own && shown.status === "converted" && now <= shown.windowEndsAt;
   const press = shown.status === "pending" ? () => session.buy(shown) : () => void session.giveBack(shown);
   return (
     <li class={`card ${kind}`} data-status={shown.status}>
@@ -58,12 +59,7 @@ function Card({ session, shown, now }: { session: Session; shown: Shown; now: nu
       </div>
       <h3>{name}</h3>
       <p class="price">{euros.format(price)}</p>
-      <button
-        type="button"
-        aria-label={`${label}: ${name}`}
-        disabled={shown.status !== "pending" && !(shown.own && shown.status === "converted")}
-        onClick={press}
-      >
+      <button type="button" aria-label={`${label}: ${name}`} disabled={shown.status !== "pending" && !returnable} onClick={press}>
         {label}
       </button>
       <p class="story">{story(shown, now)}</p>

@@ -16,4 +16,6 @@ export interface Shown {
   reportAt?: number;
   /** Time at which the status became final. */
   settledAt?: number;
+  /** Whether the reader returned it after its window had ended. */
+  returnedLate?: boolean;
 }
