@@ -27,6 +27,8 @@ export class Session {
   #refreshing = false;
   #sending = false;
   #visit = 0;
+  /** How often the page has started over. Answers to calls of an earlier generation are dropped. */
+  #generation = 0;
   /** Visits that wait for the worker's answer. */
   #visiting = 0;
   /** Why the last call failed; empty if it did not. */
@@ -153,14 +155,19 @@ export class Session {
   /** Deletes what the model has learnt and what this page has shown. */
   async startOver(): Promise<void> {
     if ((await this.#attempt(forget())) === undefined) return;
+    this.#generation++;
+    this.looks = 0;
     this.shown = [];
+    this.estimates = [];
+    this.counts = undefined;
     this.#crowd = this.#newCrowd();
     await this.choose(this.profile);
   }
 
   async #recommend(profile: string): Promise<Shown[] | undefined> {
+    const generation = this.#generation;
     const answer = await this.#attempt(recommend(this.#key, profile, PLACES));
-    if (!answer) return undefined;
+    if (!answer || generation !== this.#generation) return undefined;
     const { actions } = answer;
     const shownAt = Date.now();
     this.aheadMs = shownAt - (answer.windowEndsAt - SHOP_WINDOW_MS);
@@ -208,12 +215,14 @@ export class Session {
     this.#refreshing = true;
     this.#lastRefresh = Date.now();
     const { profile } = this;
+    const generation = this.#generation;
+    const stale = () => profile !== this.profile || generation !== this.#generation;
     const visible = new Map([...this.shelf, ...this.recent()].map((shown) => [shown.impressionId, shown]));
     const knowledge = await this.#attempt(readKnowledge(profile, [...visible.keys()]));
     this.#refreshing = false;
-    // The visitor may have changed meanwhile. Then the next tick asks again.
-    if (profile !== this.profile) this.#lastRefresh = 0;
-    if (!knowledge || profile !== this.profile) return;
+    // The visitor may have changed meanwhile, or the page started over. Then the next tick asks again.
+    if (stale()) this.#lastRefresh = 0;
+    if (!knowledge || stale()) return;
     this.counts = knowledge.counts;
     this.estimates = knowledge.estimates;
     if (this.before.size === 0) this.#remember();
