@@ -149,7 +149,8 @@ export function Rate({ metrics }: { metrics: Metrics }) {
     });
   return (
     <Chart
-      key={arms.join()}
+      // The chart reads these only once, when it first appears.
+      key={[metrics.model, metrics.bucketMs, ...arms].join()}
       id="rate"
       title="Conversion rate"
       summary={summaryOf(metrics)}
