@@ -16,9 +16,15 @@ const legend = [
 ];
 
 /** One or two sentences that say why this action was shown. */
-function reasonsOf({ arm, decision, modelVersion }: Explanation): string {
+function reasonsOf({ action, arm, decision, modelVersion }: Explanation): string {
   if (!decision) return "Another system chose it and registered it here, so there is no decision to explain.";
-  const { place, candidates, probability, mean, width, score } = decision;
+  const { place, candidates, probability, mean, width, score, asked } = decision;
+  // By its action, because pins move up when there are too few candidates.
+  const pin = asked?.pin?.find((each) => each.action === action);
+  if (pin) {
+    const moved = pin.place === place ? "" : ` Too few candidates moved it up to place ${place + 1}.`;
+    return `The request pinned it to place ${pin.place + 1}.${moved} Model version ${whole(modelVersion)}.`;
+  }
   const among = candidates === null ? "in its own domain" : `among ${whole(candidates)} candidate${candidates === 1 ? "" : "s"}`;
   const odds = probability === undefined ? "" : ` Its chance of place ${place + 1} was ${decimal(100 * probability)} %.`;
   const why = {
