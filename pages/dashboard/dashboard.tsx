@@ -52,7 +52,7 @@ function Unknown() {
   );
 }
 
-function NoModel({ model }: { model: string | undefined }) {
+function NoModel({ model }: { model: string }) {
   return (
     <section>
       <Empty title={`No model ${model}`}>
@@ -124,14 +124,14 @@ export function Dashboard(props: { source: Source; route: Route; simulated?: boo
   useEffect(() => {
     if (monitor.refused) refused?.();
   }, [monitor.refused]);
-  const { models, metrics, explanation, problem } = monitor;
+  const { models, metrics, explanation, problem, name } = monitor;
   return (
     <>
       <p class="problem" role="status">
         {problem || (metrics && clockSkew(Date.now() - metrics.now))}
       </p>
       {models && <Models models={models} chosen={metrics?.model ?? route.model} />}
-      {metrics === null && <NoModel model={route.model} />}
+      {metrics === null && name !== undefined && <NoModel model={name} />}
       {metrics && (
         <Model source={source} metrics={metrics} explanation={explanation} impression={route.impression} simulated={simulated}>
           {children}

@@ -61,6 +61,11 @@ export class Monitor {
     void this.#read();
   }
 
+  /** The model that is shown or asked for: without a choice, the first one of the list. */
+  get name(): string | undefined {
+    return this.#model ?? this.models?.[0]?.model;
+  }
+
   async #read(): Promise<void> {
     if (this.#reading || this.#stopped || document.hidden) return;
     this.#reading = true;
@@ -90,7 +95,11 @@ export class Monitor {
       this.#listed = true;
     }
     const name = model ?? this.models?.[0]?.model;
-    return name === undefined ? undefined : orNull(this.#source.metrics(name));
+    if (name === undefined) return undefined;
+    const metrics = await orNull(this.#source.metrics(name));
+    // The model was deleted, so the list is out of date too.
+    if (metrics === null) this.#listed = false;
+    return metrics;
   }
 
   async #explain(impression: string | undefined): Promise<Explanation | null | undefined> {
