@@ -1,6 +1,6 @@
 import type { GoalLift, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { Marks } from "../ui/marks.tsx";
-import { duration, percent, whole } from "../ui/notation.ts";
+import { duration, percent, signedPercent, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
 import { scaleOf } from "./scale.ts";
 
@@ -76,7 +76,7 @@ function verdictOf({ difference }: GoalLift): string {
 }
 
 /** Formats a difference of rates in percentage points. */
-const points = (difference: number): string => `${difference > 0 ? "+" : ""}${percent(difference).replace(" %", "")} points`;
+const points = (difference: number): string => signedPercent(difference).replace(" %", " points");
 
 function Stated({ lift: { difference, relative } }: { lift: GoalLift }) {
   if ("tooFew" in difference) {
@@ -97,7 +97,7 @@ function Stated({ lift: { difference, relative } }: { lift: GoalLift }) {
     <div class="half">
       <p>
         <strong>{points(value)}</strong>
-        {relative === null ? "" : `, ${relative > 0 ? "+" : ""}${percent(relative)} of the holdout's rate`}
+        {relative === null ? "" : `, ${signedPercent(relative)} of the holdout's rate`}
       </p>
       <div class="plot" aria-hidden="true">
         <Marks places={places} marks={["zero", "band", "mean"]} />

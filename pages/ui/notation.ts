@@ -6,6 +6,9 @@ const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-dig
 const preciseClock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
+/** Smaller percentages are written as 0. */
+const LEAST_PERCENT = 1e-5;
+
 const units = [
   ["d", 86_400_000],
   ["h", 3_600_000],
@@ -18,9 +21,14 @@ export function whole(value: number): string {
   return count.format(value);
 }
 
+/** Writes a minus sign that is as wide as a plus, and none before a zero. */
+function withMinus(text: string): string {
+  return text.replace("-", Number(text) === 0 ? "" : "−");
+}
+
 /** Formats a number with three significant digits, or as an integer from 100 up. The minus sign is as wide as a plus. */
 export function decimal(value: number): string {
-  return (Math.abs(value) < 100 ? number : count).format(value).replace("-", "−");
+  return withMinus((Math.abs(value) < 100 ? number : count).format(value));
 }
 
 /** Formats an amount of money with the code of its currency, or a number without one. */
@@ -37,13 +45,20 @@ export function signed(value: number): string {
 export function column(values: readonly number[]): (value: number) => string {
   const most = Math.max(...values.map(Math.abs));
   const digits = most > 0 ? Math.min(8, Math.max(0, 2 - Math.floor(Math.log10(most)))) : 0;
-  return (value) => value.toFixed(digits).replace("-", "−");
+  return (value) => withMinus(value.toFixed(digits));
 }
 
-/** Formats a share of one, with one decimal below 10 %: 34 %, 3.4 %. */
+/** Formats a share of one, with one decimal below 10 % and two significant digits below 1 %: 34 %, 3.4 %, 0.034 %. */
 export function percent(share: number): string {
   const value = 100 * share;
-  return `${(Math.abs(value) < 10 && value !== 0 ? value.toFixed(1) : value.toFixed(0)).replace("-", "−")} %`;
+  const size = Math.abs(value);
+  if (size < LEAST_PERCENT) return "0 %";
+  return `${withMinus(size < 1 ? value.toPrecision(2) : value.toFixed(size < 10 ? 1 : 0))} %`;
+}
+
+/** Formats like `percent`, with a plus sign before a positive share. */
+export function signedPercent(share: number): string {
+  return `${100 * share >= LEAST_PERCENT ? "+" : ""}${percent(share)}`;
 }
 
 /** How much more data a figure needs. */
