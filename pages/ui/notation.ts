@@ -5,6 +5,7 @@ const count = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const preciseClock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const fullDay = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 
 /** Smaller percentages are written as 0. */
 const LEAST_PERCENT = 1e-5;
@@ -92,10 +93,13 @@ export function duration(ms: number): string {
   return `${Math.abs(value) < 10 && unit !== "ms" ? Number(value.toFixed(1)) : Math.round(value)} ${unit}`;
 }
 
-/** Formats a time of day, to the second if `precise`. The date stands in front unless it is today. */
+/** Formats a time of day, to the second if `precise`. The date stands in front unless it is today, with the year unless it is this one. */
 export function moment(ms: number, precise = false): string {
   const time = (precise ? preciseClock : clock).format(ms);
-  return day.format(ms) === day.format(Date.now()) ? time : `${day.format(ms)} ${time}`;
+  const now = Date.now();
+  if (fullDay.format(ms) === fullDay.format(now)) return time;
+  const thisYear = new Date(ms).getFullYear() === new Date(now).getFullYear();
+  return `${(thisYear ? day : fullDay).format(ms)} ${time}`;
 }
 
 /** Formats a tick of a time axis: a time of day, or the date at midnight. */
