@@ -101,7 +101,7 @@ function Model({ source, metrics, explanation, impression, simulated, children }
       </section>
       <Recents metrics={metrics} chosen={impression} />
       {explanation && explanation.impressionId === impression ? (
-        <ExplanationOf key={impression} explanation={explanation} now={now} />
+        <ExplanationOf key={impression} explanation={explanation} now={now} beside={model} />
       ) : (
         <section>{impression === undefined ? <Choose /> : explanation === null && <Unknown />}</section>
       )}

@@ -175,8 +175,11 @@ function Factors({ factors, currencies }: { factors: readonly Factor[]; currenci
   );
 }
 
-/** One impression: the shown action, its competitors, the reason for the choice, and its conversions. */
-export function ExplanationOf({ explanation, now }: { explanation: Explanation; now: number }) {
+/**
+ * One impression: the shown action, its competitors, the reason for the choice, and its conversions.
+ * @param props.beside the model whose dashboard shows it, by default its own.
+ */
+export function ExplanationOf({ explanation, now, beside }: { explanation: Explanation; now: number; beside?: string }) {
   const { model, action, status, shownAt, windowEndsAt, conversions, candidates, reward, currency, decision, now: belief } = explanation;
   const heading = useRef<HTMLHeadingElement>(null);
   // Screen readers announce the focused heading, and the browser scrolls to it.
@@ -189,10 +192,16 @@ export function ExplanationOf({ explanation, now }: { explanation: Explanation; 
         <h2 id="explanation" tabindex={-1} ref={heading}>
           Why {action}
         </h2>
-        <a href={linkTo(model)}>Close</a>
+        <a href={linkTo(beside ?? model)}>Close</a>
       </div>
+      {beside !== undefined && beside !== model && (
+        <p>
+          An impression of model <a href={linkTo(model, explanation.impressionId)}>{model}</a>.
+        </p>
+      )}
       <p>
-        <i data-status={status} /> Shown at {moment(shownAt, true)}, {status}
+        <i data-status={status} />{" "}
+        {status === "deferred" ? `Recommended at ${moment(shownAt, true)}, not shown yet` : `Shown at ${moment(shownAt, true)}, ${status}`}
         {left}
         {reward === null ? "" : `, with a reward of ${amount(reward, currency)}`}.
       </p>

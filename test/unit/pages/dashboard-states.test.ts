@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ExplanationOf } from "../../../pages/dashboard/explanation.tsx";
 import { Rate } from "../../../pages/dashboard/rate.tsx";
+import { moment } from "../../../pages/ui/notation.ts";
+import { linkTo } from "../../../pages/ui/route.ts";
 import type { Explanation } from "../../../worker/protocol/answers.ts";
 import { busy, explained } from "../../browser/report.ts";
 import { drawn } from "../../support/markup.ts";
@@ -45,4 +47,28 @@ describe("the explanation of a pinned action", () => {
   it("is the usual one if the request pinned only other actions", () => {
     expect(pinned("another", decision.place)).toContain("The policy put it in place 1");
   });
+});
+
+describe("an explanation beside the figures of a model", () => {
+  const beside = (model: string) => drawn(ExplanationOf, { explanation: explained, now: 0, beside: model });
+  const links = ({ elements }: ReturnType<typeof drawn>) => elements.flatMap(({ props }) => (props.href ? [props.href] : []));
+
+  it("names the other model that it is of, and closes to this one", () => {
+    const other = beside("blog");
+    expect(other.text).toContain(`An impression of model ${explained.model}.`);
+    expect(links(other)).toEqual([linkTo("blog"), linkTo(explained.model, explained.impressionId)]);
+  });
+
+  it("names no model if it is of this one", () => {
+    const own = beside(explained.model);
+    expect(own.text).not.toContain("An impression of model");
+    expect(links(own)).toEqual([linkTo(explained.model)]);
+  });
+});
+
+it("a deferred impression is not called shown", () => {
+  const explanation = { ...explained, status: "deferred" as const, reward: null, conversions: [] };
+  const { text } = drawn(ExplanationOf, { explanation, now: explained.shownAt });
+  expect(text).toContain(`Recommended at ${moment(explained.shownAt, true)}, not shown yet.`);
+  expect(text).not.toContain("Shown at");
 });
