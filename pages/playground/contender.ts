@@ -32,6 +32,8 @@ export interface Contender {
   readonly note: string;
   /** The policy learns impression and outcome only when the window has closed. */
   readonly waits?: true;
+  /** The policy's own, 0 by default: an outcome e rounds after its impression counts iff e + delayOffset <= window. */
+  readonly delayOffset?: 1;
   /** @param setting the number of rounds, and the typical delay in rounds. */
   policy(setting: { readonly horizon: number; readonly delay: number }): PolicyDescriptor;
 }
@@ -61,15 +63,25 @@ const model = {
 };
 
 const curve: Record<string, Contender> = {
-  "delay-gp-ucb": { name: "DelayGP-UCB", note: "fits its kernel itself", policy: () => delayGpUcb({ domain: model.domain }) },
-  "delay-gp-ts": { name: "DelayGP-TS", note: "the same by sampling", policy: () => delayGpTs({ domain: model.domain }) },
-  "gp-ucb-sdf": { name: "GP-UCB-SDF", note: "Verma 2022", policy: () => gpUcbSdf({ ...model, norms: "buffered" }) },
-  "gp-ts-sdf": { name: "GP-TS-SDF", note: "Verma 2022, by sampling", policy: () => gpTsSdf({ ...model, norms: "buffered" }) },
-  "gp-ucb": { name: "GP-UCB", note: "ignores pending impressions", policy: () => gpUcb(model) },
-  "asy-ts": { name: "asy-TS", note: "GP-UCB by sampling", policy: () => asyTs(model) },
-  "gp-bucb": { name: "GP-BUCB", note: "its variance includes pending impressions", policy: () => gpBucb(model) },
-  "gp-bts": { name: "GP-BTS", note: "GP-BUCB by sampling", policy: () => gpBts(model) },
-  waiting: { name: "Waiting", note: "GP-BUCB, learns when windows close", waits: true, policy: () => gpBucb(model) },
+  "delay-gp-ucb": {
+    name: "DelayGP-UCB",
+    note: "fits its kernel itself",
+    delayOffset: 1,
+    policy: () => delayGpUcb({ domain: model.domain }),
+  },
+  "delay-gp-ts": { name: "DelayGP-TS", note: "the same by sampling", delayOffset: 1, policy: () => delayGpTs({ domain: model.domain }) },
+  "gp-ucb-sdf": { name: "GP-UCB-SDF", note: "Verma 2022", delayOffset: 1, policy: () => gpUcbSdf({ ...model, norms: "buffered" }) },
+  "gp-ts-sdf": {
+    name: "GP-TS-SDF",
+    note: "Verma 2022, by sampling",
+    delayOffset: 1,
+    policy: () => gpTsSdf({ ...model, norms: "buffered" }),
+  },
+  "gp-ucb": { name: "GP-UCB", note: "ignores pending impressions", delayOffset: 1, policy: () => gpUcb(model) },
+  "asy-ts": { name: "asy-TS", note: "GP-UCB by sampling", delayOffset: 1, policy: () => asyTs(model) },
+  "gp-bucb": { name: "GP-BUCB", note: "its variance includes pending impressions", delayOffset: 1, policy: () => gpBucb(model) },
+  "gp-bts": { name: "GP-BTS", note: "GP-BUCB by sampling", delayOffset: 1, policy: () => gpBts(model) },
+  waiting: { name: "Waiting", note: "GP-BUCB, learns when windows close", waits: true, delayOffset: 1, policy: () => gpBucb(model) },
   "bpe-delay": {
     name: "BPE-Delay",
     note: "Vakili 2023, in rounds of pure exploration",

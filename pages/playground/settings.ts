@@ -106,6 +106,13 @@ export function settingsOf(query: string): { readonly settings: Settings; readon
   return { settings, problems };
 }
 
+/** The shares of delays with which an outcome counts: the least and the greatest of the chosen policies. */
+export function sharesInTime({ problem, policies, delay, typical, window }: Settings): readonly [least: number, greatest: number] {
+  const { cdf } = delays[delay].law(typical);
+  const shares = policies.map((each) => cdf(window - (contenders[problem][each].delayOffset ?? 0)));
+  return [Math.min(...shares), Math.max(...shares)];
+}
+
 /** The query that repeats these settings. It states all of them, so that later defaults change nothing. */
 export function queryOf(settings: Settings): string {
   return `?${Object.entries(settings)

@@ -2,7 +2,7 @@ import { useLayoutEffect, useState } from "hono/jsx/dom";
 import { contenders } from "../contender.ts";
 import { type DelayChoice, type DelayId, delays } from "../delay.ts";
 import type { ProblemId } from "../problem.ts";
-import { defaults, MOST_POLICIES, ranges, type Settings } from "../settings.ts";
+import { defaults, MOST_POLICIES, ranges, type Settings, sharesInTime } from "../settings.ts";
 
 const problems: Record<ProblemId, { readonly name: string; readonly text: string }> = {
   linear: {
@@ -83,17 +83,24 @@ function Policies({ settings, change }: FormProps) {
   );
 }
 
+/** A text that is no valid number, and the number that counts instead. */
+interface Refused {
+  readonly text: string;
+  readonly counting: number;
+}
+
 function NumberField({ settings, change, name, label }: FormProps & { name: keyof typeof ranges; label: string }) {
   const [least, most] = ranges[name];
-  const [refused, setRefused] = useState("");
+  const [refused, setRefused] = useState<Refused | undefined>(undefined);
+  const counting = settings[name];
   const taken = (event: Event) => {
     const field = event.currentTarget as HTMLInputElement;
     const { value, valueAsNumber, validity } = field;
-    setRefused(
-      validity.valid ? "" : `Expected a whole number from ${least} to ${most}, got ${value || "none"}: ${settings[name]} still counts.`,
-    );
+    setRefused(validity.valid ? undefined : { text: value, counting });
     if (validity.valid) change({ ...settings, [name]: valueAsNumber });
   };
+  // Another number has replaced the refused text if another one counts now.
+  const shown = refused?.counting === counting ? refused : undefined;
   return (
     <label class="number-field">
       <span>{label}</span>
@@ -105,18 +112,20 @@ function NumberField({ settings, change, name, label }: FormProps & { name: keyo
         max={most}
         step={1}
         required
-        value={settings[name]}
+        value={counting}
         onChange={taken}
-        aria-invalid={refused === "" ? "false" : "true"}
+          aria-invalid={shown ? "true" : "false"}
       />
-      <small role="alert">{refused}</small>
+      <small role="alert">
+        {shown && `Expected a whole number from ${least} to ${most}, got ${shown.text || "none"}: ${counting} still counts.`}
+      </small>
     </label>
   );
 }
 
 function Delay({ settings, change }: FormProps) {
   const choice: DelayChoice = delays[settings.delay];
-  const within = choice.law(settings.typical).cdf(settings.window);
+  const [least, greatest] = sharesInTime(settings).map((share) => Math.floor(1000 * share) / 10);
   return (
     <fieldset class="delay">
       <legend>Delays, in rounds</legend>
@@ -137,7 +146,12 @@ function Delay({ settings, change }: FormProps) {
         <NumberField settings={settings} change={change} name="typical" label={choice.typical === "mean" ? "Mean" : "Median"} />
       )}
       <NumberField settings={settings} change={change} name="window" label="Window" />
-      <p class="quiet">{Math.floor(1000 * within) / 10} % of delays end inside the window. Later outcomes do not count.</p>
+      <p class="quiet">
+        {least === greatest
+          ? `${least} % of delays end inside the window.`
+          : `${least} to ${greatest} % of delays end inside the window, by policy.`}{" "}
+        Later outcomes do not count.
+      </p>
     </fieldset>
   );
 }
@@ -165,8 +179,8 @@ function Fields({ settings, change }: FormProps) {
     <form class="settings" aria-label="Settings" onSubmit={(event: Event) => event.preventDefault()}>
       <Problem settings={settings} change={change} />
       <Policies settings={settings} change={change} />
-      <Delay settings={settings} change={change} />
-      <fieldset>
+      <Delay key={`delay of ${settings.problem}`} settings={settings} change={change} />
+      <fieldset key={`match of ${settings.problem}`}>
         <legend>Match</legend>
         <NumberField settings={settings} change={change} name="rounds" label="Rounds" />
         <NumberField settings={settings} change={change} name="seed" label="Seed" />
