@@ -198,7 +198,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await figure.locator("summary").click();
     const rows = figure.locator("tbody tr");
     await expect.poll(() => rows.count(), soon).toBe(33);
-    expect((await rows.last().innerText()).split("\t")).toEqual(["1 d", "100 %", "99 % to 100 %", "0.0 %"]);
+    expect((await rows.last().innerText()).split("\t")).toEqual(["1 d", "100 %", "99 % to 100 %", "0.012 %"]);
     await figure.locator(".u-over").hover({ position: { x: 600, y: 100 } });
     await expect
       .poll(() => figure.locator(".pointed").innerText(), soon)
@@ -399,6 +399,48 @@ describeInChromium("the dashboard of a deployed worker", () => {
     expect(asked.length).toBeLessThanOrEqual(before + 1);
     await see(false);
     await expect.poll(() => asked.length, soon).toBeGreaterThan(before + 1);
+  });
+
+  it("needs no sideways scrolling with the longest names", async () => {
+    const [model, goal, product] = ["m".repeat(64), "g".repeat(64), "p".repeat(128)];
+    const delay = busy.delay as Delay;
+    const alarmed = { ...delay, silence: { ...delay.silence, alarm: true } };
+    const goals = [goal, `${goal.slice(1)}h`].map((each) => ({ goal: each, windowMs: 3_600_000, currency: null, delay: alarmed }));
+    const lift = busy.lift && { ...busy.lift, goals: goals.map((each) => ({ ...busy.lift!.goals[0], goal: each.goal })) };
+    const encoding = busy.encoding && { ...busy.encoding, alike: [[product, `${product.slice(1)}q`]] };
+    const recent = busy.recent.map((each) => ({ ...each, action: product }));
+    const candidates = explained.candidates?.map((each, i) => ({ ...each, id: i === 0 ? product : each.id })) ?? null;
+    const decision = explained.decision && { ...explained.decision, shadows: { greedy: product } };
+    const conversions = explained.conversions.map((each) => ({ ...each, goal }));
+    const factors = [{ goal, mean: 0.1, low: 0.05, high: 0.2 }];
+    const believed = explained.now && { ...explained.now, factors };
+    const answers: Record<string, unknown> = {
+      "/v1/models": { models: [model, `${model.slice(1)}n`].map((each) => ({ model: each, policy: "otf-lin-ts" })) },
+      [`/v1/models/${model}/metrics`]: { ...busy, model, goals, lift, encoding, recent },
+      [`/v1/impressions/${explained.impressionId}`]: {
+        ...{ ...explained, model: `${model.slice(1)}n`, action: product, candidates, decision, conversions, now: believed },
+      },
+      [`/v1/models/${model}/examination`]: examined,
+    };
+    await page.route("**/v1/**", (route) => route.fulfill({ json: answers[new URL(route.request().url()).pathname] }));
+    await page.setViewportSize({ width: 360, height: 800 });
+    await enter(KEY);
+    await page.locator(".recents a").first().click();
+    await title(`Why ${product}`).waitFor();
+    await page.getByRole("button", { name: "Estimate from the log" }).click();
+    await page.locator(".examination .candidates").waitFor();
+    for (const numbers of await page.locator("summary").all()) await numbers.click();
+    const folder = process.env.AFTERCLICK_SCREENSHOTS;
+    if (folder) await page.screenshot({ path: `${folder}/long-names.png`, fullPage: true });
+    expect(await outside(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+    // A model without a holdout is named in the text.
+    answers[`/v1/models/${model}/metrics`] = { ...busy, model, lift: null, buckets: [] };
+    await page.evaluate(() => dispatchEvent(new Event("focus")));
+    await page.getByText("This model has no holdout.").waitFor();
+    expect(await outside(page)).toEqual([]);
+    await page.goto(`${worker.url.href}#dashboard/${"x".repeat(64)}`);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
   });
 
   it.each([320, 390])("needs no sideways scrolling at %i pixels", async (width) => {

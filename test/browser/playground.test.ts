@@ -132,6 +132,12 @@ describeInChromium("the playground's page", () => {
     await page.getByRole("spinbutton", { name: "Window" }).fill("0");
     await page.keyboard.press("Tab");
     expect(new URL(page.url()).searchParams.get("window")).toBe("100");
+    const field = page.getByRole("spinbutton", { name: "Window" });
+    await expect.poll(() => field.getAttribute("aria-invalid"), soon).toBe("true");
+    await expect.poll(() => page.locator(".delay [role=alert]").last().innerText(), soon).toContain("got 0: 100 still counts.");
+    await page.getByRole("radio", { name: "A shelf" }).check({ force: true });
+    await expect.poll(() => page.locator(".delay [role=alert]").last().innerText(), soon).toBe("");
+    expect([await field.inputValue(), await field.getAttribute("aria-invalid")]).toEqual(["500", null]);
     expect(complaints).toEqual([]);
   });
 
