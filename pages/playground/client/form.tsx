@@ -114,7 +114,7 @@ function NumberField({ settings, change, name, label }: FormProps & { name: keyo
         required
         value={counting}
         onChange={taken}
-          aria-invalid={shown ? "true" : "false"}
+        aria-invalid={shown ? "true" : "false"}
       />
       <small role="alert">
         {shown && `Expected a whole number from ${least} to ${most}, got ${shown.text || "none"}: ${counting} still counts.`}

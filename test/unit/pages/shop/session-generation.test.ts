@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Session } from "../../../pages/shop/session.ts";
-import { stage } from "../../../pages/shop/story.ts";
+import { Session } from "../../../../pages/shop/session.ts";
+import { stage } from "../../../../pages/shop/story.ts";
 
 const WINDOW_MS = 120_000;
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Session } from "../../../pages/shop/session.ts";
-import { Shelf } from "../../../pages/shop/shelf.tsx";
-import { story } from "../../../pages/shop/story.ts";
-import { drawn } from "../../support/markup.ts";
+import { Session } from "../../../../pages/shop/session.ts";
+import { Shelf } from "../../../../pages/shop/shelf.tsx";
+import { story } from "../../../../pages/shop/story.ts";
+import { drawn } from "../../../support/markup.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const WINDOW_MS = 120_000;

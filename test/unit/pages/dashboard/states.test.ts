@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { ExplanationOf } from "../../../pages/dashboard/explanation.tsx";
-import { Rate } from "../../../pages/dashboard/rate.tsx";
-import { moment } from "../../../pages/ui/notation.ts";
-import { linkTo } from "../../../pages/ui/route.ts";
-import type { Explanation } from "../../../worker/protocol/answers.ts";
-import { busy, explained } from "../../browser/report.ts";
-import { drawn } from "../../support/markup.ts";
+import { ExplanationOf } from "../../../../pages/dashboard/explanation.tsx";
+import { Rate } from "../../../../pages/dashboard/rate.tsx";
+import { moment } from "../../../../pages/ui/notation.ts";
+import { linkTo } from "../../../../pages/ui/route.ts";
+import type { Explanation } from "../../../../worker/protocol/answers.ts";
+import { busy, explained } from "../../../browser/report.ts";
+import { drawn } from "../../../support/markup.ts";
 
 describe("the chart of rates", () => {
   const keyOf = (metrics: typeof busy) => (Rate({ metrics }) as unknown as { key: string }).key;

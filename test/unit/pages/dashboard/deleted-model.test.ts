@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Monitor } from "../../../pages/dashboard/monitor.ts";
-import type { Source } from "../../../pages/dashboard/source.ts";
-import { Refusal } from "../../../pages/ui/call.ts";
+import { Monitor } from "../../../../pages/dashboard/monitor.ts";
+import type { Source } from "../../../../pages/dashboard/source.ts";
+import { Refusal } from "../../../../pages/ui/call.ts";
 
 let models: { model: string }[];
 let lists: number;

@@ -1,9 +1,9 @@
 import { Recommender } from "afterclick";
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { contenders } from "../../../pages/playground/contender.ts";
-import type { ProblemId } from "../../../pages/playground/problem.ts";
-import { defaults, type Settings, sharesInTime } from "../../../pages/playground/settings.ts";
-import { drawn } from "../../support/markup.ts";
+import { contenders } from "../../../../pages/playground/contender.ts";
+import type { ProblemId } from "../../../../pages/playground/problem.ts";
+import { defaults, type Settings, sharesInTime } from "../../../../pages/playground/settings.ts";
+import { drawn } from "../../../support/markup.ts";
 
 type Component = (props: object) => unknown;
 interface Node {
@@ -25,7 +25,7 @@ function keysOf(node: unknown, above: readonly string[] = []): [name: string, ke
 let Form: (props: { settings: Settings; change: () => void }) => unknown;
 beforeAll(async () => {
   vi.stubGlobal("matchMedia", () => ({ matches: true, addEventListener() {} }));
-  ({ Form } = await import("../../../pages/playground/client/form.tsx"));
+  ({ Form } = await import("../../../../pages/playground/client/form.tsx"));
   return () => void vi.unstubAllGlobals();
 });
 
@@ -42,7 +42,7 @@ describe("the number fields", () => {
   it("are not invalid at first", () => {
     const { elements } = drawn(Form, formOf(defaults.linear));
     const fields = elements.filter(({ props }) => props.type === "number");
-    expect(fields.map(({ props }) => props["aria-invalid"])).toEqual(Array(4).fill(undefined));
+    expect(fields.map(({ props }) => props["aria-invalid"])).toEqual(Array(4).fill("false"));
   });
 });
 
