@@ -45,6 +45,14 @@ export function positiveShare(name: string, value: unknown): number {
   return value as number;
 }
 
+/** Least probability of an error that a policy may have. Its reciprocal is finite, times any number of rounds. */
+const LEAST_ERROR = 1e-200;
+
+/** The probability with which the bounds of a policy may fail. */
+export function errorProbability(name: string, value: unknown): number {
+  return finiteNumber(name, value, LEAST_ERROR, 1);
+}
+
 export function wholeNumber(name: string, value: unknown, min: number, max = Number.MAX_SAFE_INTEGER): number {
   const number = finiteNumber(name, value, min, max);
   if (!Number.isSafeInteger(number)) throw outOfRange(name, "a whole number", value);

@@ -144,18 +144,20 @@ export interface PolicyFactory<Options = never> {
 /** Makes the factory of a policy: `parse` checks options and fills in defaults, `start` creates the running rule. */
 export function definePolicy<Options, Parsed extends object>(definition: {
   readonly id: string;
-  readonly stateVersion: number;
+  /** Of all states, or of those with these options. */
+  readonly stateVersion: number | ((options: NoInfer<Parsed>) => number);
   readonly sequential?: string;
   readonly publishes?: true;
   parse(options: Options): Parsed;
   leastNumbers?(options: NoInfer<Parsed>): number;
   start(context: PolicyContext, options: Parsed): Rule;
 }): PolicyFactory<Options> {
-  const { id, stateVersion, sequential, publishes } = definition;
+  const { id, stateVersion: version, sequential, publishes } = definition;
   const factory = (options?: Options): PolicyDescriptor => {
     if (options !== undefined && (options === null || typeof options !== "object")) throw wrongType("options", "an object", options);
     const parsed = definition.parse((options ?? {}) as Options);
     const leastNumbers = definition.leastNumbers?.(parsed);
+    const stateVersion = typeof version === "function" ? version(parsed) : version;
     return { id, stateVersion, sequential, options: parsed, leastNumbers, start: (context) => definition.start(context, parsed) };
   };
   return Object.assign(factory, { id, sequential, publishes });

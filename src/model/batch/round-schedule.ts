@@ -50,6 +50,6 @@ export interface DelayModel {
  */
 export function delayBound(core: Core, { horizon, expectedDelay, xi, b, delta }: DelayModel): number {
   if (expectedDelay === 0) return 0;
-  const log = core.log(3 * horizon) - core.log(delta);
+  const log = core.log((3 * horizon) / delta);
   return expectedDelay + Math.min(Math.sqrt(2 * xi * xi * log), 2 * b * log);
 }

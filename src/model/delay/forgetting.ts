@@ -15,6 +15,11 @@ export function parseForgetting(value: unknown): ForgettingSettings | null {
   return { halfLife: wholeNumber("forgetting.halfLife", halfLife, 1) };
 }
 
+/** Whether weights fall with each half-life. */
+export function isHalved(forgetting: ForgettingSettings | "changes" | null): forgetting is ForgettingSettings {
+  return forgetting !== null && forgetting !== "changes";
+}
+
 /** A point whose impressions weigh less than this is dropped. One impression has this weight after ten half-lives. */
 export const FORGOTTEN = 1 / 1024;
 /** Blocks per half-life. */

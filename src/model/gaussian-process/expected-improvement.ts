@@ -39,7 +39,7 @@ export interface Evidence {
  * **Source:** Calandriello et al. 2022, section 4.2.
  */
 export function improvementMultiplier(core: Core, { evaluations, logDeterminant: gain }: Evidence, delta: number): number {
-  const confidence = core.log(Math.max(1, evaluations)) - core.log(delta);
+  const confidence = core.log(Math.max(1, evaluations) / delta);
   return Math.sqrt(gain + Math.sqrt(gain * confidence) + confidence);
 }
 

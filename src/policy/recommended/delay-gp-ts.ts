@@ -10,6 +10,7 @@
 // Cost: with n points kept O(k n^2 + k^3) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion,
 //   on average.
 
+import { isHalved } from "../../model/delay/forgetting.ts";
 import { BernoulliPosterior } from "../../model/gaussian-process/bernoulli-posterior.ts";
 import { type DelayAwareSettings, parseDelayAware } from "../../model/gaussian-process/delay-aware-settings.ts";
 import { DelayAwarePosterior } from "../../model/pending/delay-aware-posterior.ts";
@@ -22,7 +23,7 @@ export type DelayGpTsOptions = DelayAwareSettings;
 /** Thompson sampling from a posterior whose variance counts pending impressions. */
 export const delayGpTs: PolicyFactory<DelayGpTsOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-gp-ts",
-  stateVersion: 3,
+  stateVersion: ({ rewards, forgetting }) => (rewards === "bernoulli" && isHalved(forgetting) ? 4 : 3),
 
   parse: (options: DelayGpTsOptions) => parseDelayAware(options, 1),
 

@@ -10,6 +10,7 @@
 // Cost: with n points kept O(k n^2) to choose, in a domain O(k) while nothing changed; O(n^2) per impression and conversion,
 //   on average.
 
+import { isHalved } from "../../model/delay/forgetting.ts";
 import { BernoulliPosterior } from "../../model/gaussian-process/bernoulli-posterior.ts";
 import { type DelayAwareSettings, parseDelayAware } from "../../model/gaussian-process/delay-aware-settings.ts";
 import { DelayAwarePosterior } from "../../model/pending/delay-aware-posterior.ts";
@@ -23,7 +24,7 @@ export type DelayGpUcbOptions = DelayAwareSettings;
 /** Upper confidence bound at a constant number of posterior standard deviations, which count pending impressions. */
 export const delayGpUcb: PolicyFactory<DelayGpUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-gp-ucb",
-  stateVersion: 3,
+  stateVersion: ({ rewards, forgetting }) => (rewards === "bernoulli" && isHalved(forgetting) ? 4 : 3),
 
   parse: (options: DelayGpUcbOptions) => parseDelayAware(options, 2),
 

@@ -5,6 +5,7 @@
 //   In a place that visitors examine with probability e, an impression counts e times, and its rewards count wholly.
 // Expired means: a reward of 0.
 // Cost: O(d^3 + c d^2 + k d) to choose after a change, with c cohorts of age; O(d^2) per impression, O(d) per conversion.
+import { isHalved } from "../../model/delay/forgetting.ts";
 import { GoalRidges } from "../../model/goals/goal-ridges.ts";
 import { MaturingRidge } from "../../model/linear/maturing-ridge.ts";
 import { type MaturingRidgeSettings, parseMaturingRidge } from "../../model/linear/maturing-ridge-settings.ts";
@@ -17,7 +18,7 @@ export type DelayLinTsOptions = MaturingRidgeSettings;
 /** Thompson sampling for late linear rewards. It learns how late they come, and how much actions differ. */
 export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-lin-ts",
-  stateVersion: 6,
+  stateVersion: ({ forgetting }) => (isHalved(forgetting) ? 7 : 6),
   publishes: true,
 
   parse: parseMaturingRidge,

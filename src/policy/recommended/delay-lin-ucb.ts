@@ -5,6 +5,7 @@
 //   In a place that visitors examine with probability e, an impression counts e times, and its rewards count wholly.
 // Expired means: a reward of 0.
 // Cost: O(d^3 + c d^2 + k d) to choose after a change, with c cohorts of age; O(d^2) per impression, O(d) per conversion.
+import { isHalved } from "../../model/delay/forgetting.ts";
 import { GoalRidges } from "../../model/goals/goal-ridges.ts";
 import { MaturingRidge } from "../../model/linear/maturing-ridge.ts";
 import { type MaturingRidgeSettings, parseMaturingRidge } from "../../model/linear/maturing-ridge-settings.ts";
@@ -18,7 +19,7 @@ export type DelayLinUcbOptions = MaturingRidgeSettings;
 /** Upper confidence bound for late linear rewards. It learns how late they come, and how much actions differ. */
 export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-lin-ucb",
-  stateVersion: 5,
+  stateVersion: ({ forgetting }) => (isHalved(forgetting) ? 6 : 5),
   publishes: true,
 
   parse: parseMaturingRidge,

@@ -3,7 +3,7 @@
 // Model: Gaussian process over unique candidates, with its mean from the arrived rewards, and its variance from all evaluations.
 // Expired means: the evaluation stays in the variance and never enters the mean.
 // Cost: with k candidates and n unique evaluated ones O(k n) per batch, O(n^2) per impression and per conversion.
-import { finiteNumber, oneOf } from "../../argument.ts";
+import { errorProbability, finiteNumber, oneOf } from "../../argument.ts";
 import { type BatchSettings, CandidateBatches, parseBatches } from "../../model/batch/candidate-batches.ts";
 import { upperConfidenceLeader } from "../../model/gaussian-process/leader.ts";
 import { definePolicy, leading, type PolicyFactory } from "../rule.ts";
@@ -34,7 +34,7 @@ export const miniGpUcb: PolicyFactory<MiniGpUcbOptions> = /* @__PURE__ */ define
       ...parseBatches(options, ["confidence", "normBound", "delta", "exploration"]),
       confidence: oneOf("confidence", options.confidence ?? "frequentist", ["frequentist", "bayesian"]),
       normBound: finiteNumber("normBound", options.normBound ?? 1, 0),
-      delta: finiteNumber("delta", options.delta ?? 0.1, Number.MIN_VALUE, 1),
+      delta: errorProbability("delta", options.delta ?? 0.1),
       exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
     };
   },
@@ -44,8 +44,8 @@ export const miniGpUcb: PolicyFactory<MiniGpUcbOptions> = /* @__PURE__ */ define
       const t = Math.max(1, evaluations);
       const beta =
         confidence === "bayesian"
-          ? Math.sqrt(2 * (core.log((lazy.mean.mean.length * t * t * Math.PI * Math.PI) / 6) - core.log(delta)))
-          : normBound + Math.sqrt(logDeterminant - core.log(delta));
+          ? Math.sqrt(2 * core.log((lazy.mean.mean.length * t * t * Math.PI * Math.PI) / (6 * delta)))
+          : normBound + Math.sqrt(logDeterminant + core.log(1 / delta));
       const multiplier = exploration * beta;
       const { index, score } = upperConfidenceLeader(lazy, multiplier);
       return { index, score, mean: lazy.mean.mean[index], deviation: lazy.deviation.deviation[index], multiplier };

@@ -3,7 +3,7 @@
 // Model: per round a Gaussian process over the surviving points, from this round's queries and their rewards so far.
 // Expired means: nothing. Feedback that comes after the end of its round is dropped.
 // Cost: with k survivors and n queries of the round O(k n) to choose; at the end of a round O(k n^2).
-import { finiteNumber, onlyKeys, positiveNumber, wholeNumber } from "../../argument.ts";
+import { errorProbability, finiteNumber, onlyKeys, positiveNumber, wholeNumber } from "../../argument.ts";
 import { PureExploration, parsePureExploration } from "../../model/batch/pure-exploration.ts";
 import { delayBound, RoundSchedule } from "../../model/batch/round-schedule.ts";
 import { definePolicy, leading, type PolicyFactory } from "../rule.ts";
@@ -35,7 +35,7 @@ export const bpeDelay: PolicyFactory<BpeDelayOptions> = /* @__PURE__ */ definePo
       expectedDelay: finiteNumber("expectedDelay", options.expectedDelay, 0, 1e12),
       xi: positiveNumber("xi", options.xi ?? 9),
       b: positiveNumber("b", options.b ?? 1),
-      delta: finiteNumber("delta", options.delta ?? 0.01, Number.MIN_VALUE, 1),
+      delta: errorProbability("delta", options.delta ?? 0.01),
       beta: finiteNumber("beta", options.beta ?? Math.sqrt(6), 0),
       exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
     };

@@ -3,7 +3,7 @@
 // Model: Gaussian process with its mean from the converted impressions, and its variance from all impressions.
 // Expired means: the impression stays in the variance and never enters the mean.
 // Cost: with n unique points O(k n^2) to choose, over a fixed domain O(k n); O(n^2) per impression and per conversion.
-import { finiteNumber } from "../../argument.ts";
+import { errorProbability, finiteNumber } from "../../argument.ts";
 import { improvementMultiplier, improvementScores } from "../../model/gaussian-process/expected-improvement.ts";
 import { GaussianProcess } from "../../model/gaussian-process/gaussian-process.ts";
 import { type GaussianProcessSettings, parseGaussianProcess } from "../../model/gaussian-process/gaussian-process-settings.ts";
@@ -26,7 +26,7 @@ export const gpEi: PolicyFactory<GpEiOptions> = /* @__PURE__ */ definePolicy({
   parse(options: GpEiOptions) {
     return {
       ...parseGaussianProcess(options, ["delta", "exploration"]),
-      delta: finiteNumber("delta", options.delta ?? 0.1, Number.MIN_VALUE, 1),
+      delta: errorProbability("delta", options.delta ?? 0.1),
       exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
     };
   },

@@ -3,7 +3,7 @@
 // Model: Gaussian process over unique candidates, with its mean from the arrived rewards, and its variance from all evaluations.
 // Expired means: the evaluation stays in the variance and never enters the mean.
 // Cost: with k candidates and n unique evaluated ones O(k n) per batch, O(n^2) per impression and per conversion.
-import { finiteNumber } from "../../argument.ts";
+import { errorProbability, finiteNumber } from "../../argument.ts";
 import { type BatchSettings, CandidateBatches, parseBatches } from "../../model/batch/candidate-batches.ts";
 import { improvementMultiplier, improvementScores } from "../../model/gaussian-process/expected-improvement.ts";
 import { best } from "../../model/ranking.ts";
@@ -26,7 +26,7 @@ export const miniGpEi: PolicyFactory<MiniGpEiOptions> = /* @__PURE__ */ definePo
   parse(options: MiniGpEiOptions) {
     return {
       ...parseBatches(options, ["delta", "exploration"]),
-      delta: finiteNumber("delta", options.delta ?? 0.1, Number.MIN_VALUE, 1),
+      delta: errorProbability("delta", options.delta ?? 0.1),
       exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
     };
   },

@@ -3,7 +3,7 @@
 // Model: ridge regression in which an impression counts at once, with reward 0 until it converts.
 // Expired means: the reward stays 0.
 // Cost: O(d^2 + k d) to choose, O(d^2) for each place ranked and per impression, O(d) per conversion.
-import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../../argument.ts";
+import { errorProbability, finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../../argument.ts";
 import { drawnList, Ridge, ridgeNumbers } from "../../model/linear/ridge.ts";
 import { DelayedPosterior } from "../../model/pending/delayed-posterior.ts";
 import { definePolicy, type PolicyFactory, type ScoreRequest } from "../rule.ts";
@@ -36,7 +36,7 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
     const width = oneOf("width", options.width ?? "released", ["theory", "released"]);
     return {
       dimension: wholeNumber("dimension", options.dimension, 1, 4096),
-      delta: finiteNumber("delta", options.delta ?? 0.1, Number.MIN_VALUE, 1),
+      delta: errorProbability("delta", options.delta ?? 0.1),
       ridge: positiveNumber("ridge", options.ridge ?? (width === "released" ? 0.25 : 1)),
       exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
       width,
@@ -55,7 +55,7 @@ export const otfLinTs: PolicyFactory<OtfLinTsOptions> = /* @__PURE__ */ definePo
 
     const multiplierOf = (request: ScoreRequest): number => {
       const { trial: t } = request;
-      const f = Math.sqrt(lambda) + Math.sqrt(-2 * core.log(delta) + d * core.log((d * lambda + t) / (d * lambda)));
+      const f = Math.sqrt(lambda) + Math.sqrt(2 * core.log(1 / delta) + d * core.log((d * lambda + t) / (d * lambda)));
       // Deviation: the released rule divides mean and covariance by sqrt(lambda) + pending. This draw is the released one times
       // that number: the choice is the same, and the mean stays an estimate of the reward.
       const beta = released ? Math.sqrt(lambda) + state.openWidth(request) : 1 + state.openWidth(request) / f;

@@ -3,7 +3,7 @@
 // Model: ridge regression in which an impression counts at once, with reward 0 until it converts.
 // Expired means: the reward stays 0.
 // Cost: O(k d^2) to choose, O(d^2) per impression, O(d) per conversion.
-import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../../argument.ts";
+import { errorProbability, finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../../argument.ts";
 import { Ridge, ridgeNumbers } from "../../model/linear/ridge.ts";
 import { DelayedPosterior } from "../../model/pending/delayed-posterior.ts";
 import { known } from "../../model/ranking.ts";
@@ -34,7 +34,7 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
     onlyKeys("options", options, ["dimension", "delta", "ridge", "exploration", "width", "norms"]);
     return {
       dimension: wholeNumber("dimension", options.dimension, 1, 4096),
-      delta: finiteNumber("delta", options.delta ?? 0.1, Number.MIN_VALUE, 1),
+      delta: errorProbability("delta", options.delta ?? 0.1),
       ridge: positiveNumber("ridge", options.ridge ?? 1),
       exploration: finiteNumber("exploration", options.exploration ?? 1, 0),
       width: oneOf("width", options.width ?? "released", ["theory", "released"]),
@@ -50,7 +50,7 @@ export const otfLinUcb: PolicyFactory<OtfLinUcbOptions> = /* @__PURE__ */ define
     const measure = (norm: number): number => (released ? norm * norm : norm);
     const posterior = new Ridge(core, { dimension: d, ridge: lambda });
     const state = new DelayedPosterior(posterior, window, { norms, measure, buffer: "before" });
-    const confidence = -2 * core.log(delta);
+    const confidence = 2 * core.log(1 / delta);
     const alphaOf = (request: ScoreRequest): number => {
       const { trial: t } = request;
       const f = released

