@@ -15,7 +15,7 @@ const [status, list, next, forget] = ["[role=status]", "ol", "#next", "#forget"]
 const model = await OwnModel.open({
   name: "reading",
   policy: delayLinTs({ dimension: 32 }),
-  encoder: { dimension: 32 },
+  encoder: { dimension: 32, interactions: "all" },
   window: { ms: WEEK_MS },
   report: (problem) => console.warn(problem.message),
 });
