@@ -56,7 +56,7 @@ export function mismatchOf({ shares }: Pick<GoalLift, "shares">): number | null 
   if (known.length === 0) return null;
   return known.reduce((factor, { holdout, lists }) => {
     const share = holdout as number;
-    return factor * sampleRatioEvidence([lists.policy, lists.holdout], [1 - share, share]);
+    return Math.min(factor * sampleRatioEvidence([lists.policy, lists.holdout], [1 - share, share]), Number.MAX_VALUE);
   }, 1);
 }
 

@@ -14,7 +14,8 @@ export interface GoalOptions {
    */
   readonly after?: string;
   /**
-   * The age at which a reward of this goal is revealed, in the unit of the recommender's window. A law of delays is then not learnt.
+   * The age at which a reward of this goal is revealed, in the unit of the recommender's window, from the goal that it comes after, if
+   * there is one. A law of delays is then not learnt.
    */
   readonly delay?: { readonly ms: number } | { readonly rounds: number };
   /**

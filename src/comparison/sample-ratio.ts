@@ -22,7 +22,7 @@ export function sampleRatioEvidence(visitors: readonly number[], shares: readonl
     total += count;
     log += logGamma(PRIOR * share + count) - logGamma(PRIOR * share) - count * Math.log(share);
   }
-  return Math.exp(log + logGamma(PRIOR) - logGamma(PRIOR + total));
+  return Math.min(Math.exp(log + logGamma(PRIOR) - logGamma(PRIOR + total)), Number.MAX_VALUE);
 }
 
 /** log of the gamma function for x > 0, by Stirling's series from 10 on. */

@@ -95,7 +95,8 @@ export function encoder(options: EncoderOptions): Encoder {
   const ranges = new Map<string, Range>();
   for (const [name, value] of Object.entries(record("numeric", options.numeric ?? {}))) {
     onlyKeys(`numeric.${name}`, record(`numeric.${name}`, value), ["min", "max"]);
-    ranges.set(name, range(`numeric.${name}`, value));
+    // The width of the range must be finite too.
+    ranges.set(name, range(`numeric.${name}`, value, Number.MAX_VALUE / 2));
   }
   const interactions = parseInteractions(options.interactions ?? []);
   const vocabulary = parseVocabulary(options.vocabulary ?? []);

@@ -1,5 +1,5 @@
 import { outOfRange, wrongType } from "../argument.ts";
-import { rowOf } from "../encoding/points.ts";
+import { areEncoded, type Points, rowOf } from "../encoding/points.ts";
 import { UnsupportedError } from "../errors.ts";
 import type { Policy } from "../policy/policy.ts";
 import { Recommender, type RecommenderOptions } from "../recommender.ts";
@@ -24,7 +24,7 @@ interface Fitted {
 }
 
 /**
- * A policy as it would stand at time `at`. It has learnt the earlier impressions and conversions of the log in order of time, and
+ * A policy as it would stand at time `at`. It has learnt the impressions and conversions of the log until then in order of time, and
  * learns no more. A sampling policy chooses among `draws` samples, the same for all decisions.
  *
  * @throws {UnsupportedError} code `no-probability` if it chooses in a domain of its own.
@@ -58,7 +58,7 @@ export async function fitted(
     if (status === "unknown") throw new Error(`decision ${number}: expected a registered impression of its conversion, got none`);
   };
   // The sort is stable: a conversion comes after its impression even if both have the same time.
-  for (const event of history.sort((a, b) => a.at - b.at)) if (event.at < at) event.learn();
+  for (const event of history.sort((a, b) => a.at - b.at)) if (event.at <= at) event.learn();
   return { policy, request: { round: policy.impressions + 1, now: at, draws } };
 }
 
@@ -69,13 +69,21 @@ export function fittedTarget({ policy, request }: Fitted): Target {
 
 function featuresOf(policy: Policy, decision: LoggedDecision): Float64Array | undefined {
   const d = policy.dimension;
-  const points = d > 0 ? pointsOf(decision) : undefined;
-  return points && rowOf(points, decision.index, d);
+  return d > 0 ? rowOf(pointsFor(policy, decision), decision.index, d) : undefined;
+}
+
+/** @throws {TypeError | RangeError} if the points are missing, or have another dimension than the policy. */
+function pointsFor({ dimension }: Policy, decision: Pick<LoggedDecision, "count" | "points">): Points {
+  const points = pointsOf(decision);
+  if (points === undefined) throw wrongType("points", `${decision.count} vectors of ${dimension} numbers`, points);
+  const found = areEncoded(points) ? points.dimension : points.length / decision.count;
+  if (found !== dimension) throw outOfRange("points", `vectors of ${dimension} numbers, as the policy has`, found);
+  return points;
 }
 
 /** The candidates of a decision or a list, for a policy. */
 export function candidatesFor(policy: Policy, decision: Pick<LoggedDecision, "count" | "points">) {
-  if (policy.dimension > 0) return { points: pointsOf(decision) };
+  if (policy.dimension > 0) return { points: pointsFor(policy, decision) };
   return { candidates: Array.from({ length: decision.count }, () => ({})) };
 }
 

@@ -61,7 +61,11 @@ function check(list: LoggedList, number: number, rules: LogRules | undefined): v
     const own = `${name}.items[${place}]`;
     if (!item.pinned) wholeNumber(`${own}.index`, item.index, 0, count - 1);
     loggedShare(`${own}.probability`, item.probability);
+    const twin = list.items.findIndex((each) => !each.pinned && !item.pinned && each.index === item.index);
+    if (twin >= 0 && twin < place) throw outOfRange(`${own}.index`, `another candidate than that of ${name}.items[${twin}]`, item.index);
     checkChances(`${own}.chances`, item.chances, list.items.length);
+    if (item.chances && !item.pinned && !(item.chances[place] > 0))
+      throw outOfRange(`${own}.chances[${place}]`, "a chance greater than 0, as the item was shown there", item.chances[place]);
     checkConversions(own, { conversions: item.conversions, shownAt: list.shownAt }, rules);
   });
 }

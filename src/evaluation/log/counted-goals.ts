@@ -8,7 +8,7 @@ import type { LogWindow } from "./request.ts";
 /** A goal whose rewards an evaluation counts. */
 export interface CountedGoal {
   readonly name: string;
-  /** How long after its impression a conversion still counts, in ms. */
+  /** How long after its impression a conversion still counts, in ms: its own, or that of a goal after it. */
   readonly windowMs: number;
   /** Age in ms at which its rewards are revealed, if it is known. */
   readonly knownDelay?: number;
@@ -87,11 +87,17 @@ function declaredGoals(options: Goals, { asOf, window, windowMs, reward }: Reque
       return value === undefined ? [] : [{ goal, reward: stages[stage].weight * within(stages[stage], value), delay: start + delay }];
     });
   };
+  /** A stage is reached when it or a later one converts, whose window may be longer. */
+  const reachedWithin = (stage: number): number => {
+    const { goal, children } = stages[stage];
+    return Math.max(windows.get(goal.name) as number, ...children.map(reachedWithin));
+  };
   const everything = log.flatMap((each) => arrived(each));
   return {
     goals: counted.map((stage) => {
-      const { name, delay } = stages[stage].goal;
-      return { name, windowMs: windows.get(name) as number, ...(delay !== undefined && { knownDelay: delay }) };
+      const { name, delay, after } = stages[stage].goal;
+      // A known delay begins with the goal before it, whose time differs between impressions.
+      return { name, windowMs: reachedWithin(stage), ...(delay !== undefined && after === undefined && { knownDelay: delay }) };
     }),
     reward: totalRange(counted.map((stage, goal) => rangeOf(stages[stage], reward, () => everything.filter((each) => each.goal === goal)))),
     arrived,

@@ -51,8 +51,10 @@ export class MaturedLog {
     const seen = goals.goals.map((): PlacedConversion[] => []);
     log.forEach(({ shownAt, items }, place) => {
       for (const { conversions } of items) {
-        for (const { goal, delay } of goals.arrived({ shownAt, conversions }))
-          seen[goal].push({ place, delay, bound: Math.min(asOf - shownAt, goals.goals[goal].windowMs) });
+        for (const { goal, delay } of goals.arrived({ shownAt, conversions })) {
+          const bound = Math.min(asOf - shownAt, goals.goals[goal].windowMs);
+          seen[goal].push({ place, delay: Math.min(delay, bound), bound });
+        }
       }
     });
     this.conversions = seen.map(({ length }) => length);

@@ -48,7 +48,8 @@ export interface SeenConversion {
  *
  * Conversions still to come are not observed, so short delays are over-represented. The product limit therefore runs backwards in
  * time. Take the conversions that could have been observed with delay u and have a delay of at most u. The share with exactly u is
- * the reverse hazard h(u), and F just below u is the product of 1 - h over the delays from u on.
+ * the reverse hazard h(u), and F just below u is the product of 1 - h over the delays from u on. Where all at risk have the same delay,
+ * and shorter delays are known, one more counts as at risk. Otherwise the oldest conversion alone could make shorter delays impossible.
  * **Source:** Lagakos, Barraj and De Gruttola, Biometrika 75, 1988 (right truncation, the reverse product limit). **Cost:** O(n log n).
  */
 export class ProductLimit {
@@ -65,7 +66,10 @@ export class ProductLimit {
     const bounds = Float64Array.from(seen, ({ bound }) => bound).sort();
     this.#delays = delays.filter((delay, i) => delay !== delays[i - 1]);
     this.#counts = this.#delays.map((delay) => countUpTo(delays, delay) - countBelow(delays, delay));
-    this.#atRisk = this.#delays.map((delay) => countUpTo(delays, delay) - countBelow(bounds, delay));
+    this.#atRisk = this.#delays.map((delay, i) => {
+      const atRisk = countUpTo(delays, delay) - countBelow(bounds, delay);
+      return i > 0 && atRisk === this.#counts[i] ? atRisk + 1 : atRisk;
+    });
     this.#below = new Float64Array(this.#delays.length);
     let product = 1;
     for (let i = this.#delays.length - 1; i >= 0; i--) {
@@ -82,7 +86,7 @@ export class ProductLimit {
 
   /**
    * Influence of each observed conversion, through F, on a sum of values that were divided by F at their ages. It adds the error of F
-   * to the spread of the sum. All influences sum to 0, up to rounding.
+   * to the spread of the sum. All influences sum to 0, up to rounding, unless one more counts as at risk.
    *
    * @param ages of the values, in ms. @param values after the division. **Shapes:** one entry per observed conversion.
    */

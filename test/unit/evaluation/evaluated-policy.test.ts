@@ -33,7 +33,7 @@ describe("a policy", () => {
     expect(ucb.weights.greatest).toBeCloseTo(10, 12);
   });
 
-  it("has seen what happened before the time since when it is evaluated, in order of time, and draws by its seed", async () => {
+  it("has seen what happened until the time since when it is evaluated, in order of time, and draws by its seed", async () => {
     const random = stream("order of time");
     const log = drawn(60, random, () => 1 + random.below(40)).map((decision, i): LoggedDecision => {
       const { conversions = [] } = decision;
@@ -43,11 +43,12 @@ describe("a policy", () => {
     });
     const [policy, reward, window] = [delayLinTs({ dimension: K }), { min: 0, max: 2 }, { ms: 35 }];
     const recommender = await Recommender.create({ policy, window, reward, seed: 5 });
-    for (let time = 0; time < 30; time++) {
-      recommender.register({ impressionId: `${time}`, features: points.slice(K * log[time].index, K * log[time].index + K), now: time });
+    for (let time = 0; time <= 30; time++) {
+      const features = points.slice(K * log[time].index, K * log[time].index + K);
+      if (time < 30) recommender.register({ impressionId: `${time}`, features, now: time });
       for (const [place, { conversions = [] }] of log.entries()) {
         for (const [i, { at, reward }] of conversions.entries()) {
-          if (at === time) recommender.convert({ impressionId: `${place}`, goal: `${i}`, reward, at });
+          if (at === time && place < 30) recommender.convert({ impressionId: `${place}`, goal: `${i}`, reward, at });
         }
       }
     }

@@ -95,6 +95,11 @@ describe("encoder", () => {
         }),
       /vocabulary\[1\]: expected each entry once/,
     ],
+    [
+      "a range of infinite width",
+      () => encoder({ dimension: 4, numeric: { price: { min: -1.7e308, max: 1.7e308 } } }),
+      /numeric\.price\.min/,
+    ],
     ["an empty range", () => encoder({ dimension: 4, numeric: { price: { min: 1, max: 1 } } }), /numeric\.price\.max/],
     ["an interaction that is no pair", () => encoder({ dimension: 4, interactions: [["a"]] as never }), /interactions\[0\]/],
   ];

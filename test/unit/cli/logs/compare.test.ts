@@ -10,7 +10,7 @@ import { ran } from "../../../support/ran.ts";
 const HOUR_MS = 3_600_000;
 const SHOWN = Date.UTC(2026, 0, 1);
 const DAY = 24 * HOUR_MS;
-const config = { window: { ms: DAY }, goals: null, holdout: 0.5 };
+const config = { window: { ms: DAY }, goals: null, reward: { min: 0, max: 1 }, holdout: 0.5 };
 const head = { type: "model", model: "shop", generation: 1, exportedAt: SHOWN + 4 * DAY };
 const configuration = (fields: object = {}) => ({ type: "mark", mark: "configuration", content: { ...config, ...fields } });
 const decision = { score: 0, mean: 0, width: 0.1, place: 0, candidates: 2 };

@@ -6,7 +6,11 @@ import { loggedArms } from "../../../../cli/compare/logged-arms.ts";
 const HOUR_MS = 3_600_000;
 const SHOWN = Date.UTC(2026, 0, 1);
 const head = { type: "model", model: "shop", generation: 1, exportedAt: SHOWN + 30 * HOUR_MS };
-const configuration = { type: "mark", mark: "configuration", content: { window: { ms: HOUR_MS }, goals: null, holdout: 0.5 } };
+const configuration = {
+  type: "mark",
+  mark: "configuration",
+  content: { window: { ms: HOUR_MS }, goals: null, reward: { min: 0, max: 1 }, holdout: 0.5 },
+};
 
 function impression(id: string, arm: string, { first, ...fields }: { readonly first?: string; readonly shownAt?: number } = {}) {
   const decision = { score: 0, mean: 0, width: 0.1, place: first ? 1 : 0, candidates: 2, ...(first && { first }) };
