@@ -128,7 +128,8 @@ class Model:
         fine, groups = self.matured(), {}
         for i, item in enumerate(self.items):
             groups.setdefault("passed" if item["coarse_passed"] else self.coarse(item), []).append(i)
-        share = {i: mpf(1) if key == "passed" else sum(fine[j] for j in members) / len(members)
+        weight = lambda members: mp.fsum(self.items[j]["weight"] for j in members)
+        share = {i: mpf(1) if key == "passed" else mp.fsum(self.items[j]["weight"] * fine[j] for j in members) / weight(members)
                  for key, members in groups.items() for i in members}
         d, w = self.d, [share[i] * item["weight"] for i, item in enumerate(self.items)]
         gram, moment, level = matrix(d, d), matrix(d, 1), matrix(d, 1)
