@@ -252,7 +252,8 @@ export class Recommender {
 
   /**
    * Counts a conversion of an impression. Repetition and order of arrival do not matter: for each impression and goal, the event
-   * with the greatest (time, event id, reward) counts. A retraction has the least reward.
+   * with the greatest (time, event id, reward) counts. A retraction has the least reward, and the delay of what it retracts does not count.
+   * Only with a window in rounds and without declared goals that delay stays in the law of delays, because its round is not kept.
    *
    * @returns `applied`; `duplicate`: the same event arrived before; `conflict`: the event id arrived before with other data, and
    * the greatest event counts; `late`: the conversion happened after the window; `unknown`: there is no such impression, or it is
