@@ -144,7 +144,7 @@ export class UnmaturedSums {
     return isInMs(this.#window) ? this.#now : this.#now + 1;
   }
 
-  /** What an impression of a fine cohort still weighs. */
+  /** Weight of the impressions of a fine cohort, after forgetting. */
   #weightOf(fine: Cohort): number {
     return this.#decays.isEmpty ? 1 : this.#decays.weightOf(fine, this.#delays.cohorts, this.#end);
   }
