@@ -94,6 +94,12 @@ export const equivalents: readonly Equivalent[] = [
     replacement: "true",
     why: "Each version before the last event that a line needs is among the needs, so its sums were kept.",
   },
+  {
+    file: "cli/doctor/examination.ts",
+    original: "skew > 0",
+    replacement: "skew >= 0",
+    why: "Only a difference of more than a minute is described, so it is not 0.",
+  },
 ];
 
 /** The entry of the list for a mutant, if it has one. */

@@ -27,8 +27,9 @@ export function missingShare(core: Core, rows: readonly Weighed[]): number {
   const value = Float64Array.from(rows, ({ count, weight, unsupported }) => count * (weight + unsupported));
   const share = Float64Array.from(rows, ({ count }) => count);
   const other = Float64Array.from(rows, ({ count, unsupported, otherwise }) => count * (otherwise + unsupported));
-  const [least, most] = [other.map((each, i) => Math.min(each, value[i])), other.map((each, i) => Math.max(each, value[i]))];
-  const { value: mean, high } = ratioEstimate(core, { value, least, most, share });
+  const most = other.map((each, i) => Math.max(each, value[i]));
+  // The lower end is not asked for, so nothing needs the least values.
+  const { value: mean, high } = ratioEstimate(core, { value, least: value, most, share });
   return high < 1 ? 1 - mean : 0;
 }
 
