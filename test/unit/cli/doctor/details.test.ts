@@ -15,7 +15,7 @@ import {
 } from "../../../support/examined-worker.ts";
 import { endPauses, notedPauses } from "../../../support/pauses.ts";
 
-// What the doctor sends, how long it waits, and what it says of each answer.
+// The doctor sends requests, waits for answers, and words what it found.
 
 let worker: ExaminedWorker;
 let pauses: number[];

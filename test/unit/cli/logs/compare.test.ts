@@ -1,8 +1,6 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { run } from "../../../../cli/compare.ts";
+import { commandOnLog } from "../../../support/logs/log-command.ts";
 import { ran } from "../../../support/ran.ts";
 
 // The report of `afterclick compare`. test/worker/log/compare.test.ts checks the numbers.
@@ -26,25 +24,7 @@ function lists(arm: string, count: number, converted: number, { goal = "conversi
   }).flat();
 }
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "compare-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
-
-async function compared(lines: readonly object[], ...options: string[]) {
-  const file = join(folder, "log.jsonl");
-  const numbered = lines.map((line, i) => ({ seq: i + 1, ...line }));
-  await writeFile(file, [head, ...numbered].map((line) => `${JSON.stringify(line)}\n`).join(""));
-  return ran(run, file, ...options);
-}
-
-/** The lines of a report that succeeded. */
-async function report(lines: readonly object[], ...options: string[]): Promise<string[]> {
-  const { code, stdout, stderr } = await compared(lines, ...options);
-  expect([code, stderr]).toEqual([0, ""]);
-  return stdout.trimEnd().split("\n");
-}
+const { fileOf, answered: compared, report } = commandOnLog(run, head);
 
 const TITLE = "model shop, goal conversion within 24.0 h, as of 2026-01-05T00:00:00.000Z";
 const COLUMNS = "              lists  impressions  conversions  corrected rate";
@@ -161,6 +141,6 @@ it.each([
 });
 
 it("says that a log cannot be read", async () => {
-  const { code, stderr } = await ran(run, join(folder, "missing.jsonl"));
+  const { code, stderr } = await ran(run, fileOf("missing.jsonl"));
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^Cannot read the log: ENOENT: .*missing\.jsonl'\n$/)]);
 });

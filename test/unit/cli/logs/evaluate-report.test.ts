@@ -1,10 +1,7 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { run } from "../../../../cli/evaluate.ts";
+import { commandOnLog } from "../../../support/logs/log-command.ts";
 import { actions, config, configuration } from "../../../support/logs/shop-log.ts";
-import { ran } from "../../../support/ran.ts";
 
 const HOUR_MS = 3_600_000;
 const FIRST = Date.UTC(2026, 0, 1);
@@ -30,25 +27,7 @@ function impressions(count: number, fields: object = {}): object[] {
   }).flat();
 }
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "evaluate-report-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
-
-async function evaluated(lines: readonly object[], ...options: string[]) {
-  const file = join(folder, "log.jsonl");
-  const numbered = lines.map((line, i) => ({ seq: i + 1, ...line }));
-  await writeFile(file, [head, ...numbered].map((line) => `${JSON.stringify(line)}\n`).join(""));
-  return ran(run, file, ...options);
-}
-
-/** The lines of a report that succeeded. */
-async function report(lines: readonly object[], ...options: string[]): Promise<string[]> {
-  const { code, stdout, stderr } = await evaluated(lines, ...options);
-  expect([code, stderr]).toEqual([0, ""]);
-  return stdout.trimEnd().split("\n");
-}
+const { fileOf, answered: evaluated, report } = commandOnLog(run, head);
 
 const log = [configuration, actions, ...impressions(200)];
 
@@ -177,8 +156,8 @@ it("says why no decision can be evaluated", async () => {
   const { code, stderr } = await evaluated([configuration, actions, ...impressions(4, { decision: null })], "--policy", "uniform");
   expect([code, stderr]).toEqual([
     1,
-    `${join(folder, "log.jsonl")}: expected at least one decision that can be evaluated, got none; left out: 4 without a probability\n`,
+    `${fileOf("log.jsonl")}: expected at least one decision that can be evaluated, got none; left out: 4 without a probability\n`,
   ]);
   const none = await evaluated([configuration], "--policy", "uniform");
-  expect(none.stderr).toBe(`${join(folder, "log.jsonl")}: expected at least one decision that can be evaluated, got none\n`);
+  expect(none.stderr).toBe(`${fileOf("log.jsonl")}: expected at least one decision that can be evaluated, got none\n`);
 });
