@@ -13,6 +13,13 @@ const COARSE = 16;
 /** Cohorts of sums of one length before the length doubles. */
 const SAME = 1;
 
+/** A fine cohort, the coarse one that it is in, and its impressions by weight. */
+interface Part {
+  readonly fine: Cohort;
+  readonly cohort: Cohort;
+  readonly count: number;
+}
+
 /**
  * The unmatured part of sums over impressions: 1 - F(s) of an impression of age s. F is the distribution of delays so far.
  *
@@ -125,15 +132,13 @@ export class UnmaturedSums {
   shares(): Map<Cohort, number> {
     const curve = this.curve();
     const shares = new Map(this.#cohorts.list.map((cohort) => [cohort, 0]));
-    const weighed = this.#weighed();
-    for (const fine of this.#delays.cohorts.list) {
-      const cohort = this.#coarse(fine);
-      if (!cohort) continue;
+    const parts = this.#parts();
+    const weighed = this.#weighed(parts);
+    for (const { fine, cohort, count } of parts) {
       const missing =
         this.#knownDelay === undefined
           ? 1 - this.#delays.matured(fine, curve, this.#now)
           : 1 - this.#delays.cohorts.shareBefore(fine, this.#now - this.#knownDelay, this.#now);
-      const count = fine.count * this.#weightOf(fine);
       shares.set(cohort, (shares.get(cohort) as number) + (missing * count) / (weighed?.get(cohort) ?? cohort.count));
     }
     return shares;
@@ -149,15 +154,21 @@ export class UnmaturedSums {
     return this.#decays.isEmpty ? 1 : this.#decays.weightOf(fine, this.#delays.cohorts, this.#end);
   }
 
+  /** The fine cohorts that have a coarse one. `count`: their impressions, by what they still weigh. */
+  #parts(): Part[] {
+    return this.#delays.cohorts.list.flatMap((fine) => {
+      const cohort = this.#coarse(fine);
+      return cohort ? [{ fine, cohort, count: fine.count * this.#weightOf(fine) }] : [];
+    });
+  }
+
   /** Impressions of each cohort, by what they still weigh. Undefined if all weigh 1. */
-  #weighed(): Map<Cohort, number> | undefined {
+  #weighed(parts: readonly Part[]): Map<Cohort, number> | undefined {
     if (this.#decays.isEmpty) return undefined;
     const weighed = new Map<Cohort, number>();
     const passed = new Map(this.#cohorts.list.map((cohort) => [cohort, cohort.count]));
-    for (const fine of this.#delays.cohorts.list) {
-      const cohort = this.#coarse(fine);
-      if (!cohort) continue;
-      weighed.set(cohort, (weighed.get(cohort) ?? 0) + fine.count * this.#weightOf(fine));
+    for (const { fine, cohort, count } of parts) {
+      weighed.set(cohort, (weighed.get(cohort) ?? 0) + count);
       passed.set(cohort, (passed.get(cohort) as number) - fine.count);
     }
     // The fine cohorts that passed the window were the oldest of their coarse one. They weigh what its first part weighs.
