@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // npx afterclick: the first word names a command, the others are its arguments.
+import { print, printError } from "./terminal.ts";
 
 interface Listed {
   readonly summary: string;
@@ -38,11 +39,8 @@ if (command) {
   const { run } = await command.load();
   await run(rest);
 } else if (["help", "--help", "-h"].includes(name)) {
-  console.log(HELP);
+  print(HELP);
 } else {
-  console.error(`expected a command, got ${name}\n\n${HELP}`);
+  printError(`expected a command, got ${name}\n\n${HELP}`);
   process.exitCode = 1;
 }
-
-// Makes this file a module.
-export {};

@@ -2,6 +2,7 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import * as v from "valibot";
 import { timestamp } from "../worker/protocol/timestamp.ts";
+import { print, printError } from "./terminal.ts";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
 
@@ -45,14 +46,14 @@ export function prepared<const Chosen extends Options>(described: Command<Chosen
         allowPositionals: argument !== undefined,
         options: { ...options, help: { type: "boolean", short: "h", default: false } },
       });
-      if (values.help) return console.log(usage);
+      if (values.help) return print(usage);
       if (argument && positionals.length !== 1) throw new UsageError(`expected one ${argument}, got ${positionals.length}`);
       process.exitCode = (await run(values as unknown as Values<Chosen>, positionals[0])) === false ? 1 : 0;
     } catch (caught) {
       const error = caught as NodeJS.ErrnoException;
       const wrongUsage = error instanceof UsageError || String(error.code).startsWith("ERR_PARSE_ARGS");
       const plain = known.some((each) => error instanceof each) ? error.message : (error.stack ?? error.message);
-      console.error(wrongUsage ? `${error.message}\n\n${usage}` : (explain?.(error) ?? plain));
+      printError(wrongUsage ? `${error.message}\n\n${usage}` : (explain?.(error) ?? plain));
       process.exit(1);
     }
   };

@@ -6,6 +6,7 @@ import { numberIn, prepared, unreadable, type Values } from "./command.ts";
 import { ComparisonError, checkArms, type LoggedArms, loggedArms } from "./compare/logged-arms.ts";
 import { repeatedLines } from "./evaluate/repeated-lines.ts";
 import { countingBar } from "./progress.ts";
+import { print } from "./terminal.ts";
 import { LogMismatch } from "./verify/event-line.ts";
 import { textLines } from "./verify/text-lines.ts";
 
@@ -44,7 +45,7 @@ async function main({ goal, json, ...values }: Values<typeof options>, file: str
     const lift = liftOf(counts, each, windows, { effect, alpha, now });
     return { model, ...lift, goal: nameOf(each), mismatch: mismatchOf(lift), unassigned, repeated };
   });
-  console.log(json ? JSON.stringify(results) : results.map((result) => report(result, arms)).join("\n\n"));
+  print(json ? JSON.stringify(results) : results.map((result) => report(result, arms)).join("\n\n"));
 }
 
 const nameOf = (goal: string): string => (goal === ANY_GOAL ? "conversion" : goal);

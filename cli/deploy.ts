@@ -10,6 +10,7 @@ import { type Cloudflare, DeployError, deploy, type Ran, rehearse } from "./depl
 import { type Environments, ofEnvironment } from "./deploy/environment.ts";
 import { configFileIn, start } from "./deploy/starter.ts";
 import { installedWrangler } from "./deploy/wrangler.ts";
+import { print } from "./terminal.ts";
 
 const ENVIRONMENTS = ["production", "staging"] as const;
 
@@ -78,13 +79,13 @@ async function main({ "dry-run": dryRun, env, path }: Values<typeof options>): P
   const environment = ENVIRONMENTS.find((each) => each === env);
   if (!environment) throw new UsageError(`--env: expected one of ${ENVIRONMENTS.join(", ")}, got ${env}`);
   if (path !== undefined && !/^\/[^\s?#*]*$/.test(path)) throw new UsageError(`--path: expected a path that begins with /, got ${path}`);
-  const file = configFileIn(".") ?? (await start(".", console.log));
+  const file = configFileIn(".") ?? (await start(".", print));
   const wrangler = await installedWrangler(".");
   const config = ofEnvironment(wrangler.readConfig(file) as Environments, environment);
   const folder = await mkdtemp(join(tmpdir(), "afterclick-deploy-"));
   try {
     const accountId = process.env.CLOUDFLARE_ACCOUNT_ID;
-    const deployment = { cloudflare: cloudflareWith(wrangler.path, folder), config, folder, print: console.log, accountId, path };
+    const deployment = { cloudflare: cloudflareWith(wrangler.path, folder), config, folder, print, accountId, path };
     await (dryRun ? rehearse(deployment) : deploy(deployment));
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { callersKeys } from "./callers-keys.ts";
 import { prepared, UsageError, type Values, workerUrl } from "./command.ts";
 import { examine } from "./doctor/examination.ts";
+import { print } from "./terminal.ts";
 
 const usage = (
   called: string,
@@ -29,10 +30,10 @@ async function main({ url = "", origin: origins = [] }: Values<typeof options>):
   const model = `doctor-${randomBytes(6).toString("hex")}`;
   let healthy = true;
   for await (const { check, state, text } of examine({ base, keys: await callersKeys(), model, origins })) {
-    console.log(`${state.padEnd(8)}${check.padEnd(16)}${text}`);
+    print(`${state.padEnd(8)}${check.padEnd(16)}${text}`);
     healthy &&= state !== "wrong";
   }
-  console.log(healthy ? "\nThe worker works." : "\nThe worker needs attention: see the lines that begin with wrong.");
+  print(healthy ? "\nThe worker works." : "\nThe worker needs attention: see the lines that begin with wrong.");
   return healthy;
 }
 

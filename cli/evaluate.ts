@@ -16,6 +16,7 @@ import { rewardUnit } from "./evaluate/reward-unit.ts";
 import { type Source, type SourceDecision, SourceError } from "./evaluate/source.ts";
 import { countingBar } from "./progress.ts";
 import { LogError } from "./replay/open-bandit.ts";
+import { print } from "./terminal.ts";
 import { type EventLine, type HeadLine, LogMismatch } from "./verify/event-line.ts";
 import { linesOf } from "./verify/event-log.ts";
 import { textLines } from "./verify/text-lines.ts";
@@ -72,9 +73,7 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
     const { window, goals, reward, end } = source;
     const request = { policy: descriptorOf(id, own, source), asOf: asOf ?? end, window, goals, reward, split, draws, seed };
     const evaluated = await evaluatedLists(source, request);
-    console.log(
-      json ? JSON.stringify({ policy: id, currency, repeated: source.repeated, ...evaluated }) : listReport(id, evaluated, source),
-    );
+    print(json ? JSON.stringify({ policy: id, currency, repeated: source.repeated, ...evaluated }) : listReport(id, evaluated, source));
     return;
   }
   const policy = action === undefined ? descriptorOf(id, own, source) : always(action, source);
@@ -84,7 +83,7 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
   const evaluation = await evaluate(request).finally(bar.stop);
   const name = action === undefined ? id : `always ${action}`;
   const whole = { policy: name, currency, leftOut: Object.fromEntries(source.leftOut), repeated: source.repeated, ...evaluation };
-  console.log(json ? JSON.stringify(whole) : report(name, source, evaluation));
+  print(json ? JSON.stringify(whole) : report(name, source, evaluation));
 }
 
 function optionsOf(text: string): Record<string, unknown> {

@@ -7,6 +7,7 @@ import { ApiError, open, UnreachableError } from "./api.ts";
 import { callersKeys } from "./callers-keys.ts";
 import { prepared, UsageError, type Values, wholeNumber, workerUrl } from "./command.ts";
 import { countingBar } from "./progress.ts";
+import { print } from "./terminal.ts";
 import { LogMismatch } from "./verify/event-line.ts";
 import { linesOf } from "./verify/event-log.ts";
 import { linesOfBytes } from "./verify/text-lines.ts";
@@ -45,7 +46,7 @@ async function main({ url = "", model, after, ...rest }: Values<typeof options>)
     const lines = await written(body, partial, bar.update);
     await rename(partial, out);
     bar.stop();
-    console.log(`${lines} events of model ${model} in ${out}`);
+    print(`${lines} events of model ${model} in ${out}`);
   } finally {
     bar.stop();
     await rm(partial, { force: true });

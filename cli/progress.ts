@@ -4,7 +4,7 @@ const MINUTE_MS = 60_000;
 
 /** A progress bar on standard error. Without a terminal it prints a line a minute, because that output is kept in a file. */
 export function progressBar(format: string, { clearOnComplete = false } = {}): SingleBar {
-  const look = { format, stream: process.stderr, noTTYOutput: true, notTTYSchedule: MINUTE_MS, hideCursor: !clearOnComplete };
+  const look = { format, noTTYOutput: true, notTTYSchedule: MINUTE_MS, hideCursor: !clearOnComplete };
   return new SingleBar({ ...look, clearOnComplete, formatTime }, Presets.rect);
 }
 

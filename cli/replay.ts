@@ -21,6 +21,7 @@ import {
 import { conversionDelay, type Plan } from "./replay/plan.ts";
 import { Sender } from "./replay/sender.ts";
 import { type Counters, Tally } from "./replay/tally.ts";
+import { print, printError } from "./terminal.ts";
 
 const usage = (
   called: string,
@@ -93,9 +94,7 @@ async function main(values: Values<typeof options>, file: string): Promise<boole
   await call(base, "/healthz", { attempts: 1 });
   await configure(session);
   const before = await countsOf(session);
-  console.log(
-    `${basename(file)}: ${log.rows} rows, ${log.items.length} items, into model ${model} (${before.impressions} earlier impressions)`,
-  );
+  print(`${basename(file)}: ${log.rows} rows, ${log.items.length} items, into model ${model} (${before.impressions} earlier impressions)`);
   const tally = new Tally();
   const sender = new Sender({ base, secret: webhookSecret, run: session.run, plan, tally });
   const comparison = new Comparison();
@@ -111,9 +110,9 @@ async function main(values: Values<typeof options>, file: string): Promise<boole
   }
   tally.crossCheck(before, await countsOf(session));
 
-  for (const line of comparison.report(log.items.length)) console.log(line);
-  for (const [reason, count] of tally.losses) console.error(`lost ${count}: ${reason}`);
-  console.log(JSON.stringify({ served: comparison.rows, delivered: tally.delivered, ...tally.counts }));
+  for (const line of comparison.report(log.items.length)) print(line);
+  for (const [reason, count] of tally.losses) printError(`lost ${count}: ${reason}`);
+  print(JSON.stringify({ served: comparison.rows, delivered: tally.delivered, ...tally.counts }));
   return tally.counts.lost === 0;
 }
 
@@ -168,7 +167,7 @@ async function register({ base, model, secretKey: key, run, plan }: Session, row
 async function settle({ base, secretKey: key, plan }: Session, tally: Tally): Promise<void> {
   let waiting = tally.accepted;
   const deadline = Date.now() + plan.windowMs + JOURNAL_GRACE_MS;
-  if (waiting.length > 0) console.error(`Waiting until the learner has taken ${waiting.length} conversions from the KV journal.`);
+  if (waiting.length > 0) printError(`Waiting until the learner has taken ${waiting.length} conversions from the KV journal.`);
   while (waiting.length > 0) {
     const expired = Date.now() > deadline;
     const open = [];

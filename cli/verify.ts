@@ -5,6 +5,7 @@ import { archiveIn, headOf } from "./archive/folder.ts";
 import { ArchivedLog } from "./archive/whole-log.ts";
 import { prepared, unreadable, type Values } from "./command.ts";
 import { countingBar } from "./progress.ts";
+import { print } from "./terminal.ts";
 import { LogMismatch } from "./verify/event-line.ts";
 import { textLines } from "./verify/text-lines.ts";
 import { verify, verifyArchive } from "./verify/verification.ts";
@@ -34,11 +35,10 @@ async function main({ archive: folder }: Values<typeof options>, file: string): 
   };
   const { head, lines, last, tally } = await run().finally(bar.stop);
   const { decisions, elsewhere, before, conversions, digests } = tally;
-  console.log(`${lines} events of model ${head.model}, up to event ${last}: all verified`);
-  console.log(`  ${decisions} decisions with their probabilities, ${conversions} conversions, ${digests} digests`);
-  if (before > 0)
-    console.log(`  ${before} impressions were decided before the model learnt its log again: only their learning is verified`);
-  if (elsewhere > 0) console.log(`  ${elsewhere} impressions were decided elsewhere: only their learning is verified`);
+  print(`${lines} events of model ${head.model}, up to event ${last}: all verified`);
+  print(`  ${decisions} decisions with their probabilities, ${conversions} conversions, ${digests} digests`);
+  if (before > 0) print(`  ${before} impressions were decided before the model learnt its log again: only their learning is verified`);
+  if (elsewhere > 0) print(`  ${elsewhere} impressions were decided elsewhere: only their learning is verified`);
 }
 
 export const run = prepared({

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Tinypool } from "tinypool";
 import { progressBar } from "../cli/progress.ts";
+import { print, printError } from "../cli/terminal.ts";
 import { all, papers } from "./papers.ts";
 import type { Curve, Experiment, Paper } from "./runs/experiment.ts";
 import { figureOf } from "./runs/figure.ts";
@@ -34,7 +35,7 @@ The experiments of each paper:
 ${all.map(({ id, experiments }) => `  ${id}: ${experiments.map((experiment) => experiment.id).join(", ")}`).join("\n")}`;
 
 function refuse(message: string): never {
-  console.error(`${message}\n\n${HELP}`);
+  printError(`${message}\n\n${HELP}`);
   process.exit(1);
 }
 
@@ -62,7 +63,7 @@ function parsed() {
 
 const values = parsed();
 if (values.help) {
-  console.log(HELP);
+  print(HELP);
   process.exit(0);
 }
 
@@ -100,7 +101,7 @@ const pool = new Tinypool({ filename: new URL("./runs/pool-worker.ts", import.me
 
 /** Paths of an experiment's data files. If one cannot be read, prints the reason and returns undefined. */
 async function filesFor({ id, dataFiles = [] }: Experiment): Promise<string[] | undefined> {
-  const skipped = (why: string): undefined => void console.log(`${id}: skipped, ${why}`);
+  const skipped = (why: string): undefined => void print(`${id}: skipped, ${why}`);
   const { data } = values;
   if (dataFiles.length > 0 && !data) return skipped(`it needs ${dataFiles.join(", ")} (--data DIR)`);
   const paths = dataFiles.map((name) => join(data as string, name));
@@ -157,7 +158,7 @@ const results: Result[] = [];
 await mkdir(values.out, { recursive: true });
 const codes = await Promise.all(chosen.map(async ({ id }) => [id, await fingerprint(id)]));
 const file = await RunFile.open(join(values.out, "runs.jsonl"), Object.fromEntries(codes));
-if (file.size > 0) console.log(`${file.size} runs of this code are in ${join(values.out, "runs.jsonl")}; they are not played again`);
+if (file.size > 0) print(`${file.size} runs of this code are in ${join(values.out, "runs.jsonl")}; they are not played again`);
 const queue: Played[] = [];
 for (const paper of chosen) {
   for (const experiment of paper.experiments) {
@@ -172,7 +173,7 @@ for (const [i, played] of queue.entries()) await watch(played, first[i]);
 if (tell !== undefined) await sharpen(queue, tell);
 for (const [i, played] of queue.entries()) {
   const { paper, experiment, series } = played;
-  if (queue[i - 1]?.paper !== paper) console.log(`\n# ${paper.title}`);
+  if (queue[i - 1]?.paper !== paper) print(`\n# ${paper.title}`);
   const rows = resultsOf(paper, experiment, series);
   results.push(...rows);
   const name = `${paper.id}-${experiment.id}`;
@@ -181,9 +182,9 @@ for (const [i, played] of queue.entries()) {
     await writeFile(join(values.out, `${name}${suffix}.svg`), await figureOf(experiment, figure, series));
   }
   await writeFile(join(values.out, `${name}.md`), `${experiment.title}\n\n${tableOf(rows)}\n`);
-  console.log(`\n${experiment.title}\n\n${tableOf(rows)}`);
+  print(`\n${experiment.title}\n\n${tableOf(rows)}`);
   await writeFile(join(values.out, "results.json"), textOf(results));
 }
 await pool.destroy();
 if (results.length === 0) refuse("All experiments were skipped. Their data is needed: name its folder with --data.");
-console.log(`\n${results.length} results in ${join(values.out, "results.json")} (${(performance.now() / 1000).toFixed(0)} s)`);
+print(`\n${results.length} results in ${join(values.out, "results.json")} (${(performance.now() / 1000).toFixed(0)} s)`);

@@ -3,6 +3,7 @@
 import { ApiError, call, UnreachableError } from "../cli/api.ts";
 import { command } from "../cli/command.ts";
 import { DEV_VARS, freshSecrets, readDevVars, writeDevVars } from "../cli/dev-vars.ts";
+import { print } from "../cli/terminal.ts";
 import { SHOP_MODEL, shopActions, shopModel } from "../demo/assortment.ts";
 import { anyFreePort, askedToStop, isFree, StartError, WorkerProcess } from "./worker-process.ts";
 
@@ -37,7 +38,7 @@ async function choosePort(asked: string | undefined): Promise<number> {
   if (asked === undefined) {
     if (await isFree(DEFAULT_PORT)) return DEFAULT_PORT;
     const port = await anyFreePort();
-    console.log(`Port ${DEFAULT_PORT} is in use; using ${port} instead.`);
+    print(`Port ${DEFAULT_PORT} is in use; using ${port} instead.`);
     return port;
   }
   const port = Number(asked);
@@ -79,7 +80,7 @@ async function main({ port: asked }: { readonly port?: string }): Promise<void> 
 }
 
 function announce(base: URL): void {
-  console.log(`
+  print(`
   Shop         ${base.origin}/
   Dashboard    ${base.origin}/#dashboard
   Playground   ${base.origin}/playground/

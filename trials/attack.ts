@@ -7,6 +7,7 @@ import { ApiError, UnreachableError } from "../cli/api.ts";
 import { command, numberIn, type Values, wholeNumber } from "../cli/command.ts";
 import { freshSecrets, writeDevVars } from "../cli/dev-vars.ts";
 import { progressBar, refreshing } from "../cli/progress.ts";
+import { print, printError } from "../cli/terminal.ts";
 import { anyFreePort, askedToStop, HOST, StartError } from "../scripts/worker-process.ts";
 import { amounts } from "./attack/groups/amounts.ts";
 import { auth } from "./attack/groups/auth.ts";
@@ -110,10 +111,10 @@ async function attack(
   } finally {
     bar.stop();
   }
-  for (const note of board.notes) console.error(note);
-  for (const breach of board.breaches) console.log(breach);
+  for (const note of board.notes) printError(note);
+  for (const breach of board.breaches) print(breach);
   const summary = board.summary();
-  console.log(JSON.stringify(summary));
+  print(JSON.stringify(summary));
   return summary.ok;
 }
 

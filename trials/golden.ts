@@ -2,6 +2,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { print, printError } from "../cli/terminal.ts";
 import { casesOf } from "./golden/format.ts";
 
 const USAGE = `Runs every .json file of DIR through the built SDK. Exit code 1: a case failed, or DIR has no file.
@@ -12,18 +13,18 @@ Example: npm run golden -- test/golden/cases`;
 
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { help: { type: "boolean", short: "h" } } });
 if (values.help || positionals.length !== 1) {
-  console.log(USAGE);
+  print(USAGE);
   process.exit(values.help ? 0 : 1);
 }
 const count = { passed: 0, failed: 0, skipped: 0 };
 const report = (outcome: keyof typeof count, name: string, detail = ""): void => {
   count[outcome]++;
-  console.log(`${outcome.padEnd(7)} ${name}${detail && `: ${detail}`}`);
+  print(`${outcome.padEnd(7)} ${name}${detail && `: ${detail}`}`);
 };
 const files = await readdir(positionals[0]).then(
   (names) => names.filter((name) => name.endsWith(".json")).sort(),
   (error) => {
-    console.error(`Cannot read ${positionals[0]}: ${error.message}`);
+    printError(`Cannot read ${positionals[0]}: ${error.message}`);
     return [];
   },
 );
@@ -41,6 +42,6 @@ for (const file of files) {
     report("failed", file, (error as Error).message);
   }
 }
-if (files.length === 0) console.error(`Expected .json files in ${positionals[0]}, got none.`);
-console.log(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
+if (files.length === 0) printError(`Expected .json files in ${positionals[0]}, got none.`);
+print(`${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped`);
 process.exitCode = count.failed > 0 || files.length === 0 ? 1 : 0;

@@ -8,6 +8,7 @@ import { ApiError, call, UnreachableError } from "../cli/api.ts";
 import { command, type Values, wholeNumber } from "../cli/command.ts";
 import { freshSecrets, writeDevVars } from "../cli/dev-vars.ts";
 import { progressBar, refreshing } from "../cli/progress.ts";
+import { print, printError } from "../cli/terminal.ts";
 import { anyFreePort, askedToStop, HOST, StartError } from "../scripts/worker-process.ts";
 import { closesAt, type Timing } from "../worker/domain/impression/bucket.ts";
 import { breaches, CLOSED_WITHIN_MS, type Evidence, tally } from "./soak/check.ts";
@@ -140,11 +141,11 @@ async function soak(session: Session): Promise<boolean> {
       ...[...traffic.failures, ...breaches(evidence)],
       ...[...cutOff.traffic.failures, ...breaches(ofOutage)].map((sentence) => `${cutOff.model}: ${sentence}`),
     ];
-    for (const sentence of failures) console.error(`failed: ${sentence}`);
+    for (const sentence of failures) printError(`failed: ${sentence}`);
     const faults = { kills: victim.kills.length, ...proxy.counts };
     const { recommendations, conversions } = plan;
     const outage = { ms: session.outageMs, ...tally(ofOutage) };
-    console.log(JSON.stringify({ recommendations, conversions, ...tally(evidence), ...faults, outage, ok: failures.length === 0 }));
+    print(JSON.stringify({ recommendations, conversions, ...tally(evidence), ...faults, outage, ok: failures.length === 0 }));
     return failures.length === 0;
   } finally {
     bar.stop();

@@ -139,7 +139,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   pages: ["demo", "pages/ui", "pages/shop", "pages/dashboard", "pages/playground/policy.ts"],
   simulation: ["afterclick"],
   experiments: [
-    ...["afterclick", "publication", "simulation", "src/comparison", "cli/command.ts", "cli/progress.ts", "scripts/markdown.ts"],
+    ...["afterclick", "publication", "simulation", "src/comparison", "scripts/markdown.ts"],
+    ...["command", "progress", "terminal"].map((name) => `cli/${name}.ts`),
     ...["beyond", "intervals", "logs", "runs", "shop", "signals", "summary"].map((folder) => `experiments/${folder}`),
   ],
   "experiments/runs": [],
@@ -280,6 +281,17 @@ it("has no circle of imports, types counted", async () => {
   };
   for (const file of targets.keys()) visit(file);
   expect(done.size).toBeGreaterThan(200);
+});
+
+it("writes to the terminal only in cli/terminal.ts, beside the progress bar", async () => {
+  const writers: string[] = [];
+  for (const file of (await files()).filter((name) =>
+    /^(cli|trials\/(attack|golden|soak)|scripts\/start|experiments\/reproduce)/.test(name),
+  )) {
+    const code = (await readFile(file, "utf8")).replace(/\/\/.*|\/\*[\s\S]*?\*\/|^import type .*/gm, "");
+    if (/\bconsole\b|process\.std(out|err)|(import|from) "(node:)?(console|tty|cli-progress)"/.test(code)) writers.push(file);
+  }
+  expect(writers).toEqual(["cli/progress.ts", "cli/terminal.ts"]);
 });
 
 it("says WebAssembly only at the seam and at the entries that load it", async () => {
