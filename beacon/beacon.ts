@@ -37,6 +37,8 @@ const FIRST_RETRY_MS = 2000;
 const LAST_RETRY_MS = 300_000;
 /** Refusals of the content, which would not change. */
 const FINAL = [400, 413, 422];
+/** The worker's answer to a report that it has taken. A site may answer any address with a page. */
+const TAKEN = 202;
 
 /** Starts a beacon in a page. What an earlier page could not send is sent first. */
 export function createBeacon({ url, key, model, consent: given = true }: BeaconOptions): Beacon {
@@ -49,6 +51,8 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
   let agreed = false;
   let request = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
+  /** Status of the last answer. */
+  let answered = TAKEN;
   let retryMs = FIRST_RETRY_MS;
   let sending: Promise<void> | undefined;
 
@@ -62,20 +66,30 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
 
   /** Whether the items are settled: taken, or refused for good. */
   const deliver = async (items: readonly Item[]): Promise<boolean> => {
-    const { ok, status } = await fetch(address, {
+    const response = await fetch(address, {
       method: "POST",
       body: bodyOf(items),
       keepalive: true,
       credentials: "omit",
+      // A redirection turns the POST into a GET. A page gets 0 as its status.
+      redirect: "manual",
       signal: request.signal,
-    }).catch(() => ({}) as Response);
+    }).catch(() => undefined);
+    if (!response) return false;
+    const { status } = response;
     const isFinal = FINAL.includes(status);
     if (isFinal && items.length > 1) {
       // One malformed item spoils a request, so each half is sent alone.
       const half = items.length >> 1;
       return (await deliver(items.slice(0, half))) && deliver(items.slice(half));
     }
-    const settled = ok || isFinal;
+    // 429 and 5xx pass by themselves.
+    if (status !== answered && status !== TAKEN && status < 429) {
+      const text = await response.text().catch(() => "");
+      console.error(`afterclick: ${address} answered ${status || "with a redirection"}: check url, key and model. ${text.slice(0, 200)}`);
+    }
+    answered = status;
+    const settled = status === TAKEN || isFinal;
     if (settled) queue.remove(items);
     return settled;
   };

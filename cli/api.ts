@@ -90,7 +90,7 @@ async function answered<Body>(
   for (let attempt = 1; ; attempt++) {
     let pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
     try {
-      const response = await fetch(urlOf(base, path), { ...request, signal: limit?.() });
+      const response = await fetch(urlOf(base, path), { ...request, redirect: "manual", signal: limit?.() });
       if (response.ok) return { body: await read(response), resent };
       const refusal = new ApiError(name, response.status, await detailOf(response));
       if ((response.status !== 429 && response.status !== 503) || attempt >= attempts) throw refusal;
@@ -114,6 +114,9 @@ function headersOf({ key, json, headers }: Call): Record<string, string> {
 
 async function detailOf(response: Response): Promise<string> {
   const text = await response.text();
+  const leadsTo = response.headers.get("location");
+  // A redirection turns a POST into a GET, and may lead the key to a stranger.
+  if (leadsTo) return `a redirection to ${leadsTo}; give the worker's own address`;
   try {
     const problem = JSON.parse(text) as { title?: string; detail?: string };
     return problem.detail ?? problem.title ?? text;

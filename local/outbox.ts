@@ -1,3 +1,4 @@
+import { deliver } from "./delivery.ts";
 import type { Report, Shelf } from "./shelf.ts";
 
 /** An item to send. The receiver knows a repetition by its id. */
@@ -33,7 +34,8 @@ const MOST = 1000;
  * Keeps letters until they have arrived, across reloads and while offline.
  *
  * After a permanent refusal (400, 413, 422) of several letters, each is sent alone. A letter that is refused alone is reported and
- * dropped. After any other failure the letters are sent again, when the browser is online again and with growing pauses.
+ * dropped. After any other failure the letters are sent again, when the browser is online again and with growing pauses. A fault that
+ * does not pass by itself, such as a wrong address, is reported once.
  */
 export class Outbox {
   readonly #shelf: Shelf;
@@ -41,6 +43,7 @@ export class Outbox {
   readonly #now: () => number;
   readonly #report: Report;
   readonly #letters = new Map<string, Letter>();
+  readonly #reported = new Set<string>();
   #sending?: Promise<void>;
   #timer?: ReturnType<typeof setTimeout>;
   #retryMs = FIRST_RETRY_MS;
@@ -128,17 +131,24 @@ export class Outbox {
   async #deliver(letters: readonly Letter[]): Promise<boolean> {
     if (this.#forgotten) return true;
     const { url, init } = this.#carriers[letters[0].to].request(letters.map(({ item }) => item));
-    const response = await fetch(url, init).catch(() => undefined);
-    if (!response) return false;
+    const { status, answer = "", remedy } = await deliver(url, init);
     const ids = letters.map(({ id }) => id);
-    if (response.ok) this.#forget(ids);
-    else if (![400, 413, 422].includes(response.status)) return false;
-    else if (letters.length === 1) this.#giveUp(ids, `${url} answered ${response.status}: ${await response.text().catch(() => "")}`);
+    if (status === "delivered") this.#forget(ids);
+    else if (status === "waiting") return this.#wait(url, answer, remedy);
+    else if (letters.length === 1) this.#giveUp(ids, answer);
     else {
       const each = await Promise.all(letters.map((letter) => this.#deliver([letter])));
       return each.every(Boolean);
     }
     return true;
+  }
+
+  /** Reports once what each address needs. */
+  #wait(url: string, answer: string, remedy = ""): false {
+    const fault = `${url} ${remedy}`;
+    if (remedy && !this.#reported.has(fault)) this.#report(new Error(`${this.#letters.size} wait: ${answer}. ${remedy}`));
+    this.#reported.add(fault);
+    return false;
   }
 
   /** A beacon may get lost, so the letters stay, and the next visit sends them again. */

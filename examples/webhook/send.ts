@@ -30,7 +30,7 @@ for (const pause of PAUSES) {
     "webhook-signature": new Webhook(AFTERCLICK_WEBHOOK_SECRET).sign(id, at, body),
   };
   const response = await fetch(new URL("/v1/conversions", AFTERCLICK_URL), { method: "POST", headers, body }).catch(() => undefined);
-  if (response?.ok) {
+  if (response?.status === 202) {
     const { conversions } = (await response.json()) as { conversions: { status: string }[] };
     console.log(conversions[0].status);
     process.exit(0);

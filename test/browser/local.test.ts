@@ -146,6 +146,22 @@ describeInChromium("in Chromium", () => {
     expect(await withModel("return reports", third)).toEqual([]);
   });
 
+  it("keeps a purchase while the shop's address answers with a page, a redirection or a refusal, and reports each once", async () => {
+    const { impressionId } = (await withModel("return model.recommend().actions[0]")) as Shown;
+    await withModel(`model.convert({ impressionId: "${impressionId}" })`);
+    for (const fault of [[200], [302, { location: "/" }], [404], [403]] as const) {
+      shop.fault = fault;
+      expect(await withModel("await model.send(); return await model.send()")).toBe(1);
+    }
+    shop.fault = undefined;
+    expect(await withModel("return await model.send()")).toBe(0);
+    await expect.poll(counts, soon).toMatchObject({ impressions: 1, converted: 1 });
+    const reports = (await withModel("return reports")) as string[];
+    const page = "<!doctype html><title>shop</title>";
+    const answers = [`200: ${page}`, "with a redirection", `404: ${page}`, `403: ${page}`];
+    expect(reports).toEqual(answers.map((answer) => expect.stringContaining(`1 wait: /conversions answered ${answer}. `)));
+  });
+
   it("sends what waits when the page is left", async () => {
     // Timers are off, so only leaving the page sends something.
     await withModel(

@@ -7,7 +7,9 @@ const ADDRESS = "https://worker.example/v1/beacon";
 const STORED = `afterclick ${ADDRESS}`;
 
 beforeEach(openPage);
+beforeEach(() => void vi.spyOn(console, "error").mockReturnValue());
 afterEach(closePage);
+afterEach(() => vi.restoreAllMocks());
 
 const elapse = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 const ids = (count: number, from = 0) => Array.from({ length: count }, (_, i) => `id-${from + i}`);
@@ -90,8 +92,8 @@ describe("a request", () => {
     beacon.reached("b", "click");
     await elapse(2000);
     expect(page.requests.length).toBe(1);
-    page.answer = answers(200);
-    release(new Response());
+    page.answer = answers(202);
+    release(new Response(null, { status: 202 }));
     await elapse(0);
     expect(page.requests.map(({ body }) => body.seen)).toEqual([["a"], ["b"]]);
   });
@@ -181,25 +183,46 @@ describe("beacons of two models in one page", () => {
 describe("a refusal", () => {
   it.each([400, 413, 422])("%i of the content drops the malformed item alone", async (status) => {
     const { seeAll } = started();
-    page.answer = async ({ seen }) => new Response(null, { status: seen.includes("id-2") ? status : 200 });
+    page.answer = async ({ seen }) => new Response(null, { status: seen.includes("id-2") ? status : 202 });
     await seeAll(ids(4));
     await elapse(500);
     expect(page.requests.map(({ body }) => body.seen)).toEqual([ids(4), ids(2), ids(2, 2), ids(1, 2), ids(1, 3)]);
     expect([waiting(), vi.getTimerCount()]).toEqual([[], 0]);
   });
 
-  it.each([401, 403, 404, 429, 500, 503])("%i for another reason keeps all items for later", async (status) => {
+  it.each([200, 301, 401, 403, 404, 405, 429, 500, 503])("%i for another reason keeps all items for later", async (status) => {
     const { seeAll } = started();
     page.answer = answers(status);
     await seeAll(ids(150));
     await elapse(500);
     expect(sizes()).toEqual([100]);
     expect(waiting().length).toBe(150);
-    page.answer = answers(200);
+    page.answer = answers(202);
     await elapse(1999);
     expect(sizes()).toEqual([100]);
     await elapse(1);
     expect(sizes()).toEqual([100, 100, 50]);
+  });
+
+  const said = () => vi.mocked(console.error).mock.calls.map(([text]) => text);
+
+  it.each([200, 204, 301, 0, 401, 403, 404, 405, 422])("%i is said once, with the answer", async (status) => {
+    const { beacon } = started();
+    page.answer = async () =>
+      Object.defineProperty(new Response(status === 204 ? null : "because", { status: status || 200 }), "status", { value: status });
+    beacon.reached("a", "click");
+    await elapse(60_000);
+    const answer = status === 0 ? "with a redirection" : status;
+    expect(said()).toEqual([`afterclick: ${ADDRESS} answered ${answer}: check url, key and model. ${status === 204 ? "" : "because"}`]);
+    expect(page.requests[0].init.redirect).toBe("manual");
+  });
+
+  it.each([429, 500, 503])("%i passes by itself, so nothing is said", async (status) => {
+    const { beacon } = started();
+    page.answer = answers(status);
+    beacon.reached("a", "click");
+    await elapse(60_000);
+    expect([said(), page.requests.length]).toEqual([[], 5]);
   });
 
   it("of one half keeps the other half too", async () => {
@@ -233,7 +256,7 @@ describe("without connection", () => {
     const { beacon } = started();
     beacon.reached("a", "click");
     await elapse(500 + 2000 + 4000);
-    page.answer = answers(200);
+    page.answer = answers(202);
     await elapse(8000);
     expect(page.requests.length).toBe(4);
     page.answer = () => Promise.reject(new TypeError("offline"));
@@ -248,7 +271,7 @@ describe("without connection", () => {
   it("tries at once when the connection returns", async () => {
     started().beacon.reached("a", "click");
     await elapse(500);
-    page.answer = answers(200);
+    page.answer = answers(202);
     page.happens("online");
     await elapse(0);
     expect(page.requests.length).toBe(2);
@@ -345,7 +368,7 @@ describe("consent", () => {
     await elapse(10_000);
     expect([page.requests.length, vi.getTimerCount()]).toEqual([1, 0]);
 
-    page.answer = answers(200);
+    page.answer = answers(202);
     beacon.consent(true);
     beacon.reached("a", "click");
     await elapse(500);

@@ -61,7 +61,7 @@ class Page {
   readonly beacons: { readonly url: string; readonly body: Body }[] = [];
   readonly document = { hidden: false };
   storageIsFull = false;
-  answer: Answer = async () => new Response();
+  answer: Answer = async () => new Response(null, { status: 202 });
 
   /** The observer that is at work. */
   get observer(): Observer | undefined {

@@ -43,3 +43,11 @@ it("says that the connection broke within a long answer", async () => {
   };
   await expect(read()).rejects.toThrow(/^the connection to http:\/\/127\.0\.0\.1:\d+ broke: .*; run the command again$/);
 });
+
+it.each(["GET", "POST"] as const)("does not follow a redirection of %s, and says where it leads", async (method) => {
+  server.answer = (_, response) => response.writeHead(301, { location: "https://learn.shop.example/" }).end();
+  await expect(call(server.url, "/v1/models", { method, key: "sk" })).rejects.toThrow(
+    `${method} /v1/models answered 301: a redirection to https://learn.shop.example/; give the worker's own address`,
+  );
+  expect(server.asked.length).toBe(1);
+});

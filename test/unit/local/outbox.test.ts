@@ -19,7 +19,7 @@ beforeEach(() => {
   vi.useFakeTimers({ now: NOW, toFake: ["Date", "setTimeout", "clearTimeout"] });
   vi.spyOn(Math, "random").mockReturnValue(0);
   [sent, beacons, reports, opened] = [[], [], [], []];
-  answer = () => 200;
+  answer = () => 204;
   page = new EventTarget();
   vi.stubGlobal("addEventListener", page.addEventListener.bind(page));
   vi.stubGlobal("fetch", async (url: string, { body }: RequestInit) => {
@@ -27,7 +27,7 @@ beforeEach(() => {
     sent.push([url, items]);
     const status = answer(items, url);
     if (status === 0) throw new TypeError("offline");
-    return new Response(`says ${status}`, { status });
+    return new Response(status === 204 ? null : `says ${status}`, { status });
   });
   emptyDisk();
 });
@@ -144,7 +144,7 @@ describe("letters", () => {
     await box.put([letter("1")]);
     answer = (items) => {
       if (items[0] === "1") void box.put([letter("2")]);
-      return 200;
+      return 204;
     };
     await box.send();
     expect(sent).toHaveLength(1);
@@ -206,7 +206,7 @@ describe("what is given up", () => {
 
   it("is only the refused one of several: each is tried alone", async () => {
     const box = outbox();
-    answer = (items) => (items.includes("a2") ? 422 : 200);
+    answer = (items) => (items.includes("a2") ? 422 : 204);
     await box.put(letters(3));
     await box.send();
     expect(sent.map(([, items]) => items)).toEqual([["a1", "a2", "a3"], ["a1"], ["a2"], ["a3"]]);
@@ -216,7 +216,7 @@ describe("what is given up", () => {
 });
 
 describe("what is tried again", () => {
-  it.each([0, 401, 403, 404, 429, 500, 503, 302])("is what got %d for an answer", async (status) => {
+  it.each([0, 408, 425, 429, 500, 503])("is what got %d for an answer", async (status) => {
     const box = outbox();
     answer = () => status;
     vi.stubGlobal("Response", undefined);
@@ -250,7 +250,7 @@ describe("what is tried again", () => {
     await box.send();
     await vi.advanceTimersByTimeAsync(2000);
     expect(sent).toHaveLength(2);
-    answer = () => 200;
+    answer = () => 204;
     await vi.advanceTimersByTimeAsync(4000);
     expect(box.size).toBe(0);
     answer = () => 0;
@@ -261,7 +261,7 @@ describe("what is tried again", () => {
 
   it("does not hold up what goes elsewhere", async () => {
     const box = outbox();
-    answer = (_, url) => (url === "/a" ? 503 : 200);
+    answer = (_, url) => (url === "/a" ? 503 : 204);
     await box.put([letter("1"), letter("2", { to: "b" })]);
     await box.send();
     expect(sent).toEqual([
@@ -278,7 +278,7 @@ describe("what is tried again", () => {
 
   it("is the one of several that was not settled when each was tried alone", async () => {
     const box = outbox();
-    answer = (items) => (items.length > 1 ? 400 : items[0] === "a1" ? 503 : 200);
+    answer = (items) => (items.length > 1 ? 400 : items[0] === "a1" ? 503 : 204);
     await box.put(letters(2));
     await box.send();
     expect([box.size, reports]).toEqual([1, []]);
@@ -290,13 +290,97 @@ describe("what is tried again", () => {
   });
 });
 
+describe("a delivery", () => {
+  const page = "<!doctype html><title>Shop</title>";
+  const answered = (status: number, body: string | null = null, more: object = {}) =>
+    Object.defineProperties(new Response(body, { status: status || 200 }), {
+      ...(status === 0 && { status: { value: 0 }, ok: { value: false }, type: { value: "opaqueredirect" } }),
+      ...more,
+    });
+  const torn = { text: { value: () => Promise.reject(new TypeError("aborted")) } };
+
+  it.each([
+    [204, null],
+    [202, null],
+    [202, page],
+    [201, '{"impressions":[]}'],
+    [202, '{"conversions":[]}'],
+    [200, '{"conversions":[{"status":"applied"}]}'],
+  ])("is the answer %d %s", async (status, body) => {
+    vi.stubGlobal("fetch", async () => answered(status, body));
+    const box = outbox();
+    await box.put([letter("1")]);
+    await box.send();
+    expect([box.size, reports, await waiting()]).toEqual([0, [], []]);
+  });
+
+  it.each([
+    [200, page, "200: <!doctype html>", "answer 204"],
+    [200, "", "200: ", "answer 204"],
+    [200, '{"ok":true}', '200: {"ok":true}', "answer 204"],
+    [200, "null", "200: null", "answer 204"],
+    [201, "[]", "201: []", "answer 204"],
+    [0, "", "with a redirection", "name the address"],
+    [301, "", "301: ", "name the address"],
+    [308, page, "308: <!doctype html>", "name the address"],
+    [401, "who?", "401: who?", "Check the key"],
+    [403, "CSRF", "403: CSRF", "sign-in and CSRF"],
+    [404, page, "404: <!doctype html>", "correct the address"],
+    [405, "", "405: ", "add the route"],
+    [410, "", "410: ", "correct the address"],
+  ])("is not %d %s: what waits is kept, and one report names the cause and the remedy", async (status, body, cause, remedy) => {
+    let requests = 0;
+    // A page may differ at each request.
+    const differing = (text: string) => (text === page ? `${text}${++requests}` : text);
+    vi.stubGlobal("fetch", async (_: string, { redirect }: RequestInit) => {
+      expect(redirect).toBe("manual");
+      return answered(status, differing(body));
+    });
+    const box = outbox();
+    await box.put(letters(5));
+    await box.send();
+    expect(reports).toEqual([expect.stringContaining(`5 wait: /a answered ${cause}`)]);
+    expect(reports[0]).toContain(remedy);
+    await triesWithin(HOUR_MS / 2);
+    expect([box.size, reports.length, (await waiting()).length]).toEqual([5, 1, 5]);
+    vi.setSystemTime(NOW + HOUR_MS + 1);
+    await box.send();
+    expect([box.size, reports.slice(1)]).toEqual([0, ["5 given up: the window has passed"]]);
+  });
+
+  it("is not an answer of 200 that broke: that passes by itself", async () => {
+    vi.stubGlobal("fetch", async () => answered(200, "", torn));
+    const box = outbox();
+    await box.put([letter("1")]);
+    await box.send();
+    expect([box.size, reports]).toEqual([1, []]);
+  });
+
+  it("that another address needs has a report of its own, and so has another fault", async () => {
+    let status = 404;
+    vi.stubGlobal("fetch", async () => answered(status));
+    const box = outbox();
+    await box.put([letter("1"), letter("2", { to: "b" })]);
+    await box.send();
+    status = 401;
+    await box.send();
+    await box.send();
+    expect(reports.map((report) => /(\/\w) answered (\d+)/.exec(report)?.slice(1))).toEqual(
+      [404, 401].flatMap((code) => [
+        ["/a", `${code}`],
+        ["/b", `${code}`],
+      ]),
+    );
+  });
+});
+
 describe("the page", () => {
   it("that is online again sends at once", async () => {
     const box = outbox();
     answer = () => 0;
     await box.put([letter("1")]);
     await box.send();
-    answer = () => 200;
+    answer = () => 204;
     page.dispatchEvent(new Event("online"));
     await vi.advanceTimersByTimeAsync(0);
     expect([sent.length, box.size]).toEqual([2, 0]);
@@ -332,7 +416,7 @@ describe("the page", () => {
     await box.put(letters(7));
     answer = () => {
       box.forget();
-      return 200;
+      return 204;
     };
     await box.send();
     await box.put([letter("1")]);

@@ -58,7 +58,7 @@ beforeEach(async () => {
     if (worker.status === 0) throw new TypeError("offline");
     if (body !== undefined) {
       posted.push([url, JSON.parse(body)]);
-      return new Response("", { status: 201 });
+      return Response.json({ impressions: [] }, { status: 201 });
     }
     asked.push({ url, headers });
     await worker.ready;
