@@ -16,7 +16,7 @@ export function learningDefaults({ policy = DEFAULTS.policy, options = {}, encod
   readonly options: Readonly<Record<string, unknown>>;
   readonly encoder: EncoderOptions | null;
 } {
-  if (!encoder && ("dimension" in options || "domain" in options)) return { policy, options, encoder: null };
+  if (!encoder && ("dimension" in options || options.domain)) return { policy, options, encoder: null };
   // A page fetches the posterior of a local model, which grows with the square of the dimension.
   const dimension = DELAY_AWARE.includes(policy) && !local ? 256 : 64;
   const { dimension: given = dimension } = options as Partial<EncoderOptions>;

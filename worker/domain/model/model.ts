@@ -9,7 +9,7 @@ import {
   Recommender,
 } from "afterclick";
 import { type Featurizer, featurizer as featurizerOf } from "../../../publication/featurizer.ts";
-import { DEFAULTS, LEARNT, type LearntName, type ModelOptions, modelOptions } from "../../protocol/model-options.ts";
+import { DEFAULTS, LEARNT, type LearntName, type ModelOptions } from "../../protocol/model-options.ts";
 import { MOST_BYTES, MOST_OPEN } from "../../protocol/most.ts";
 import { didYouMean } from "../../protocol/nearest.ts";
 import { Problem } from "../../protocol/problem.ts";
@@ -18,7 +18,7 @@ import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
 import { DEFAULTS_VERSION, DELAY_AWARE, learningDefaults, MOST_HELD } from "./defaults.ts";
 import { type Goals, learntGoals, withPublic } from "./goals.ts";
 import type { Policies } from "./policies.ts";
-import { type Difference, differences, differencesText, withStored } from "./reconfiguration.ts";
+import { differences, differencesText, withStored } from "./reconfiguration.ts";
 
 /** A model's configuration with all defaults filled in. */
 export interface ModelConfig extends ModelOptions {
@@ -40,8 +40,6 @@ export async function configureModel(body: ModelBody): Promise<ModelConfig> {
 export interface Conflict {
   /** Which options differ, with both values. */
   readonly conflict: string;
-  /** Whether the model could learn its log again under the new values. */
-  readonly relearnable: boolean;
 }
 
 /**
@@ -51,32 +49,27 @@ export interface Conflict {
  */
 export async function reconfigureModel(body: ModelBody, stored: ModelConfig): Promise<ModelConfig | Conflict> {
   const [before, after] = [{ window: stored.window }, body].map((each) => withStored(each, stored));
-  const config = completed(after, body);
+  let [config, reason]: [ModelConfig?, unknown?] = [];
+  try {
+    config = modelConfig(after);
+  } catch (error) {
+    // A body that is wrong by itself is refused for that.
+    modelConfig({ policy: stored.policy, ...body });
+    reason = error;
+  }
   // Both go through the same defaults, so that options which the SDK has added since are the same.
-  const found = config ? differences(learnt(modelConfig(before)), learnt(config)) : differences(learnt(before), learnt(after));
-  if (!config || found.length > 0) return { conflict: differencesText(found), relearnable: !found.some(needsReset) };
+  const [first, ...others] = config ? differences(learnt(modelConfig(before)), learnt(config)) : differences(learnt(before), learnt(after));
+  if (first) return { conflict: differencesText([first, ...others]) };
+  if (!config) throw reason;
   checkGrows(stored, config);
   const goals = stored.goals && config.goals && withPublic(stored.goals, config.goals);
   return served({ ...config, ...learnt(stored), goals, defaults: stored.defaults }, body.serving ?? stored.serving);
 }
 
-/** Whether an option differs that a log cannot be learnt again under. */
-const needsReset = ({ path }: Difference): boolean => modelOptions[path.split(".")[0] as LearntName].change === "reset";
-
 /** @throws {Problem} 422 if a model would have fewer shards than before: its impressions stay where they are. */
 export function checkGrows(stored: Pick<ModelConfig, "shards">, { shards }: Pick<ModelConfig, "shards">): void {
   if (shards >= stored.shards) return;
   throw new Problem(422, `shards: expected at least the model's ${stored.shards}, got ${shards}, as impressions stay in their shard`);
-}
-
-/** Undefined if the body is right by itself, and does not fit what is stored. */
-function completed(whole: ModelBody, body: ModelBody): ModelConfig | undefined {
-  try {
-    return modelConfig(whole);
-  } catch {
-    modelConfig(body);
-    return undefined;
-  }
 }
 
 /** Decides where a model is served, and checks that it can be. */
@@ -142,10 +135,11 @@ export function withDefaults(config: Readonly<Record<string, unknown>>): ModelCo
   return { ...added, ...config, limits: { ...DEFAULTS.limits, ...held, ...(config.limits as object | undefined) } } as ModelConfig;
 }
 
-function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
+/** A configuration with all defaults. @throws {Problem} 422 naming an option that does not fit. */
+export function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
   const { policy, options, encoder: encoding } = learningDefaults(body);
   const factory = factoryOf(policy);
-  if (body.encoder && "domain" in options) throw new Problem(422, "encoder: there is nothing to encode, as options.domain has the points");
+  if (body.encoder && options.domain) throw new Problem(422, "encoder: there is nothing to encode, as options.domain has the points");
   return acceptable(() => {
     const encoderOptions = encoding && encoder(encoding).options;
     const count = 1 + shadows.length;
@@ -221,9 +215,9 @@ function describe(
 function takesFeatures(factory: PolicyFactory<object>, options: object): boolean {
   try {
     return "dimension" in factory(options).options;
-  } catch {
-    // An option is missing. If it is not the dimension, the second call names it.
-    return true;
+  } catch (error) {
+    // The second call names any other option that is missing.
+    return (error as Error).message.startsWith("dimension:");
   }
 }
 

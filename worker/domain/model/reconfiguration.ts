@@ -66,7 +66,7 @@ const MOST_NAMED = 5;
 const MOST_SHOWN = 80;
 
 /** Says which options differ, with both values. Options of two policies mean different things, so another policy is named alone. */
-export function differencesText(found: readonly Difference[]): string {
+export function differencesText(found: readonly [Difference, ...Difference[]]): string {
   const policy = found.filter(({ path }) => path === "policy");
   const named = (policy.length > 0 ? policy : found).slice(0, MOST_NAMED);
   return named.map(({ path, stored, asked }) => `${path}: expected ${shown(stored)}, got ${shown(asked)}`).join("; ");

@@ -1,7 +1,7 @@
 import { Problem } from "../../protocol/problem.ts";
 import type { ModelBody } from "../../protocol/schema.ts";
-import { acceptable, configureModel, type ModelConfig, renewed } from "./model.ts";
-import { wholeEncoder, withStored } from "./reconfiguration.ts";
+import { acceptable, configureModel, type ModelConfig, modelConfig, renewed } from "./model.ts";
+import { differences, wholeEncoder, withStored } from "./reconfiguration.ts";
 
 /**
  * The configuration under which a model learns its log again. Options that the body leaves out keep their stored values, except those of
@@ -11,7 +11,7 @@ import { wholeEncoder, withStored } from "./reconfiguration.ts";
 export async function relearntModel(body: Partial<ModelBody>, stored: ModelConfig): Promise<ModelConfig> {
   const { policy: _, options: __, ...rest } = stored;
   const asked = { window: stored.window, ...body };
-  const before = body.encoder ? withoutDimension(stored) : stored;
+  const before = body.encoder ? withoutDefaults(stored) : stored;
   const whole =
     asked.policy !== undefined && asked.policy !== stored.policy
       ? { ...rest, encoder: wholeEncoder(rest.encoder), ...asked }
@@ -25,12 +25,24 @@ export async function relearntModel(body: Partial<ModelBody>, stored: ModelConfi
   return configureModel(acceptable(() => renewed(whole as unknown as ModelConfig)) as unknown as ModelBody);
 }
 
-/** A configuration without the options that follow from its encoder. */
-function withoutDimension(config: ModelConfig): ModelConfig {
-  const without = (options: object) => {
-    const { dimension: _, delayComponents: __, ...rest } = options as Record<string, unknown>;
-    return rest;
+/** A configuration without the options that have their defaults, because some of these follow from its encoder. */
+function withoutDefaults(config: ModelConfig): ModelConfig {
+  const shadows = config.shadows.map((shadow) => ({ ...shadow, options: named(shadow, config) }));
+  return { ...config, options: named(config, config), shadows };
+}
+
+function named({ policy, options }: Pick<ModelConfig, "policy" | "options">, config: ModelConfig): object {
+  const isNamed = ([name, value]: [string, unknown]): boolean => {
+    const { [name]: _, ...others } = options as Record<string, unknown>;
+    try {
+      const { [name]: own } = modelConfig({ ...config, policy, options: others } as unknown as ModelBody).options as Record<
+        string,
+        unknown
+      >;
+      return differences(own, value).length > 0;
+    } catch {
+      return true;
+    }
   };
-  const shadows = config.shadows.map((shadow) => ({ ...shadow, options: without(shadow.options) }));
-  return { ...config, options: without(config.options), shadows };
+  return Object.fromEntries(Object.entries(options).filter(isNamed));
 }

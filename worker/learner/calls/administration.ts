@@ -42,7 +42,7 @@ export class Administration implements Implemented<AdministrationRpc> {
     const config = await (stored ? reconfigureModel(body, stored) : configureModel(body));
     // Another call has changed it meanwhile.
     if (store.configuration !== configuration) return this.configure(name, body);
-    if ("conflict" in config) throw otherConfiguration(name, config);
+    if ("conflict" in config) throw await otherConfiguration(name, config, body, stored as ModelConfig);
     if (stored && isSame(stored, config)) return { created: false };
     const now = Date.now();
     if (stored && config.shards > stored.shards) {
@@ -216,8 +216,12 @@ export function firstBucket(env: Environment, { window }: Pick<ModelConfig, "win
   return bucketAt(Date.now() - window.ms - graceMs(env), window.ms);
 }
 
-/** The refusal of a change under which the learnt state would not be valid. */
-function otherConfiguration(name: string, { conflict, relearnable }: Conflict): Problem {
+/** The refusal of a change under which the learnt state would not be valid. It names learning again only where that would be taken. */
+async function otherConfiguration(name: string, { conflict }: Conflict, body: ModelBody, stored: ModelConfig): Promise<Problem> {
+  const relearnable = await relearntModel(body, stored).then(
+    () => true,
+    () => false,
+  );
   const reset = `POST the new configuration to /v1/models/${name}/reset`;
   const remedy = relearnable
     ? `, or ${reset}: it learns the log again if the body says "from": "log", else it forgets what was learnt`
