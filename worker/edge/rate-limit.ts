@@ -3,14 +3,21 @@ import { createMiddleware } from "hono/factory";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { isByPage, type Keyed } from "./api-keys.ts";
+import { askerOf } from "./asker.ts";
 import { namedOrigin } from "./origin.ts";
 
 /** The shorter of the two possible periods of a limit, in seconds. The binding does not state its period. */
 const PERIOD_S = 10;
 
-/** Addresses whose last webhook was forged. An isolate remembers this many. */
+/** Addresses that have sent a forged webhook and no verified one since. An isolate remembers the latest. */
 const MOST_FORGERS = 1000;
 const forgers = new Set<string>();
+
+/** Context of a route for webhooks. The route sets `verified` once the signature is right. */
+export interface Signed {
+  readonly Bindings: Environment;
+  readonly Variables: { verified?: true };
+}
 
 /**
  * Limits the requests of a publishable key by address, and by key and origin, whichever model they name. Follows `anyKey` or
@@ -27,44 +34,44 @@ export const rateLimit = createMiddleware<Keyed>(async (c, next) => {
 /** Counts a request of a page. @throws {Problem} 429, see `rateLimit`. */
 export async function countPage(c: Context<Keyed>): Promise<void> {
   const { RATE_LIMIT, ORIGIN_RATE_LIMIT } = c.env;
-  if (RATE_LIMIT) await countAddress(c);
+  if (RATE_LIMIT) await countAsker(c);
   if (!ORIGIN_RATE_LIMIT) return;
   const page = `${namedOrigin(c.req, c.env) ?? "any origin"} ${c.get("key")}`;
   if (await isOver(ORIGIN_RATE_LIMIT, page)) throw tooMany("with this key from this origin");
 }
 
 /**
- * Limits webhooks from an address whose last webhook was forged, before their bodies are read. A sender whose webhooks verify is
- * never limited.
+ * Limits webhooks from an address that has sent a forged one, before their bodies are read. Only a verified webhook ends that, so a
+ * sender whose webhooks verify is never limited.
  *
  * @throws {Problem} 429.
  */
-export const forgeryLimit = createMiddleware<{ Bindings: Environment }>(async (c, next) => {
-  const address = addressOf(c);
-  if (address === undefined) return next();
-  if (forgers.has(address)) await countAddress(c);
+export const forgeryLimit = createMiddleware<Signed>(async (c, next) => {
+  // Without an address all callers would share one limit.
+  const asker = askerOf(c);
+  if (asker === undefined) return next();
+  if (forgers.has(asker)) await countAsker(c);
   await next();
-  forgers.delete(address);
-  if (c.res.status !== 401) return;
-  if (forgers.size === MOST_FORGERS) forgers.clear();
-  forgers.add(address);
+  const isForged = c.res.status === 401 && !c.get("verified");
+  if (isForged || c.get("verified")) forgers.delete(asker);
+  if (!isForged) return;
+  forgers.add(asker);
+  const [oldest] = forgers;
+  if (forgers.size > MOST_FORGERS) forgers.delete(oldest);
 });
 
-// Without an address all callers would share one limit.
-const addressOf = (c: Pick<Context, "req">): string | undefined => c.req.header("cf-connecting-ip");
-
-/** @throws {Problem} 429 if the address is over its limit. */
-async function countAddress(c: Pick<Context<{ Bindings: Environment }>, "env" | "req">): Promise<void> {
-  const address = addressOf(c);
-  if (!c.env.RATE_LIMIT || address === undefined) return;
-  if (await isOver(c.env.RATE_LIMIT, address)) throw tooMany("from this address");
+/** @throws {Problem} 429 if the address, or the network of an IPv6 address, is over its limit. */
+async function countAsker(c: Pick<Context<{ Bindings: Environment }>, "env" | "req">): Promise<void> {
+  const asker = askerOf(c);
+  if (!c.env.RATE_LIMIT || asker === undefined) return;
+  if (await isOver(c.env.RATE_LIMIT, asker)) throw tooMany("from this address");
 }
 
 const tooMany = (which: string): Problem => new Problem(429, `too many requests ${which}`, undefined, PERIOD_S);
 
-async function isOver(limiter: RateLimit, address: string): Promise<boolean> {
+async function isOver(limiter: RateLimit, key: string): Promise<boolean> {
   try {
-    const { success } = await limiter.limit({ key: address });
+    const { success } = await limiter.limit({ key });
     return !success;
   } catch (error) {
     console.error("rate limit", error instanceof Error ? error.name : typeof error);

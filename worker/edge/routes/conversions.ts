@@ -21,7 +21,7 @@ import { timestamp } from "../../protocol/timestamp.ts";
 import { bodyBy, valid } from "../../protocol/validation.ts";
 import { learner } from "../../rpc/learner-client.ts";
 import type { Ingested } from "../../rpc/message.ts";
-import { forgeryLimit } from "../rate-limit.ts";
+import { forgeryLimit, type Signed } from "../rate-limit.ts";
 import { tokenSigner } from "../token-signer.ts";
 import { verifyWebhook } from "../webhook.ts";
 
@@ -49,9 +49,10 @@ const conversionsBody = v.variant("type", [
 type ConversionsBody = v.InferOutput<typeof conversionsBody>;
 
 /** Accepts a signed webhook, and notes the name of its event. @throws {Problem} 401 */
-const signed = createMiddleware<{ Bindings: Environment; Variables: { event: string } }>(async (c, next) => {
+const signed = createMiddleware<Signed & { Variables: { event: string } }>(async (c, next) => {
   const webhookSecret = secret(c.env, "AFTERCLICK_WEBHOOK_SECRET");
   c.set("event", await verifyWebhook(webhookSecret, c.req.raw.headers, () => bodyBy(() => c.req.arrayBuffer()), Date.now()));
+  c.set("verified", true);
   await next();
 });
 

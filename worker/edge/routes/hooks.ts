@@ -10,7 +10,7 @@ import { exactJson } from "../../protocol/exact-json.ts";
 import { type Operations, withBody } from "../../protocol/operation.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { bodyBy, valid } from "../../protocol/validation.ts";
-import { forgeryLimit } from "../rate-limit.ts";
+import { forgeryLimit, type Signed } from "../rate-limit.ts";
 import { type HookQuery, hookQuery } from "../senders/hook-query.ts";
 import { type Attribute, type Reading, type RefundMessage, refundSales, type Sale } from "../senders/sender.ts";
 import { senderOf } from "../senders/table.ts";
@@ -33,7 +33,7 @@ const hookBody = () => v.looseObject({});
 
 const ignored = () => v.strictObject({ ignored: v.pipe(v.string(), v.description("Type of the message, as its sender names it.")) });
 
-export const hooks = new Hono<{ Bindings: Environment }>().post("/v1/hooks/:sender", forgeryLimit, valid("query", hookQuery), async (c) => {
+export const hooks = new Hono<Signed>().post("/v1/hooks/:sender", forgeryLimit, valid("query", hookQuery), async (c) => {
   const taken = await takeHook(c, c.req.param("sender"), c.req.valid("query"));
   return "ignored" in taken ? c.json(taken, 200) : c.json(taken, 202);
 });
@@ -47,11 +47,12 @@ type Hooked = { readonly conversions: ConversionResult[] } | { readonly ignored:
  * @throws {Problem} 404 without such a sender, 401 if the signature is wrong, 400 and 422 if the payload is, 422 if all sales are refused,
  * and 503 if KV, which relates refunds to their orders, fails. The sales of the message are taken nevertheless.
  */
-async function takeHook(c: Context<{ Bindings: Environment }>, name: string, query: HookQuery): Promise<Hooked> {
+async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Promise<Hooked> {
   const { env, req } = c;
   const sender = senderOf(env, name);
   const { headers } = req.raw;
   await sender.verify({ headers, body: () => bodyBy(() => req.arrayBuffer()), now: Date.now() });
+  c.set("verified", true);
   const { goal = DEFAULT_GOAL, ...options } = { ...query, ...sender.options };
   const signer = tokenSigner(env);
   const reading = sender.read(payloadOf(await req.text()), headers, attributionBy(options, signer));
