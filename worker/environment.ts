@@ -54,6 +54,16 @@ export function secret(env: Environment, name: SecretName): string {
   return value;
 }
 
+/**
+ * The refusal of a malformed variable. Strangers read the answer, and a variable may hold a secret in a wrong place, so only the log says
+ * where the fault is. Neither repeats a value.
+ */
+export function malformed(name: string, expected: string, place?: string): Problem {
+  if (place === undefined) return new Problem(500, `${name}: expected ${expected}`);
+  console.error(`${name}: ${place}`);
+  return new Problem(500, `${name}: expected ${expected}; the worker's log names the place`);
+}
+
 /** @throws {Problem} 404 if the worker has no static files. */
 export function assets({ ASSETS }: Environment): Fetcher {
   if (ASSETS) return ASSETS;
@@ -70,13 +80,13 @@ export function graceMs(env: Environment): number {
   const text = textOf(env.AFTERCLICK_GRACE_MS);
   const value = text === "" ? DEFAULT_GRACE_MS : Number(text);
   if (/^\d*$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new Problem(500, `AFTERCLICK_GRACE_MS: expected a whole number of milliseconds, such as ${DEFAULT_GRACE_MS}, got ${text}`);
+  throw malformed("AFTERCLICK_GRACE_MS", `a whole number of milliseconds, such as ${DEFAULT_GRACE_MS}`);
 }
 
 /** @throws {Problem} 500 naming the variable, if it is neither true nor false. */
 export function isDemo(env: Environment): boolean {
   const text = textOf(env.AFTERCLICK_DEMO);
-  if (!["", "true", "false"].includes(text)) throw new Problem(500, `AFTERCLICK_DEMO: expected true or false, got ${text}`);
+  if (!["", "true", "false"].includes(text)) throw malformed("AFTERCLICK_DEMO", "true or false");
   return text === "true";
 }
 

@@ -2,7 +2,7 @@ import type { HonoRequest } from "hono";
 import { cors } from "hono/cors";
 import { createMiddleware } from "hono/factory";
 import { remembered, valuesOf } from "../domain/ids/secret.ts";
-import { allowedOrigins, type Environment } from "../environment.ts";
+import { allowedOrigins, type Environment, malformed } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 
 /** Chromium caches a preflight no longer than this, in seconds. */
@@ -25,19 +25,20 @@ function isOrigin(text: string): boolean {
   return text === "null" || (origin === "null" && OTHER_SCHEME.test(text));
 }
 
-/** Tells how to correct an entry that is no origin. */
+/** Tells how to correct an entry that is no origin. A text without a dot may be a secret. */
 function meant(entry: string): string {
   const origin = entry.includes("*") ? undefined : URL.parse(/^https?:/i.test(entry) ? entry : `https://${entry}`)?.origin;
-  return origin && isOrigin(origin) ? `: write ${origin}` : ". Separate them by spaces, and name each subdomain";
+  return origin?.includes(".") && isOrigin(origin) ? `write ${origin}` : "separate origins by spaces, and name each subdomain";
 }
 
 const originsOf = remembered((text: string): ReadonlySet<string> => {
   const origins = new Set(valuesOf(text));
   if (origins.size === 1 && origins.has("*")) return origins;
-  const wrong = Array.from(origins).find((origin) => !LOCAL_ORIGINS.includes(origin) && !isOrigin(origin));
-  if (wrong === undefined) return origins;
-  const got = `expected origins such as https://shop.example, or * alone, got ${wrong.slice(0, MOST_SHOWN)}`;
-  throw new Problem(500, `AFTERCLICK_ALLOWED_ORIGINS: ${got}${meant(wrong)}`);
+  const all = Array.from(origins);
+  const wrong = all.findIndex((origin) => !LOCAL_ORIGINS.includes(origin) && !isOrigin(origin));
+  if (wrong < 0) return origins;
+  const place = `entry ${wrong + 1} is no origin: ${meant(all[wrong])}`;
+  throw malformed("AFTERCLICK_ALLOWED_ORIGINS", "origins such as https://shop.example, or * alone", place);
 });
 
 function isListed(request: HonoRequest, env: Environment, origin = request.header("origin")): boolean {

@@ -46,6 +46,15 @@ export function located(error: unknown, place: string): unknown {
   return error instanceof Problem ? new Problem(error.status, `${place}: ${error.message}`) : error;
 }
 
+/** What `read` returns. Its refusal names the place. */
+export function placed<T>(place: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw located(error, place);
+  }
+}
+
 /** @param detail what the caller can see itself. It never says how near a key or a signature was to a stored one. */
 export const unauthorised = (detail: string): Problem => new Problem(401, detail);
 

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { expect, it } from "vitest";
 import { call, createModel, show, stateOf, statusesOf } from "../support/client.ts";
 import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
+import { complaints } from "../support/complaints.ts";
 import { goals, metadataOf, refund, rewardOf, seconds, session, shopify, shown, stripe } from "../support/sent.ts";
 import { stripeSigned } from "../support/stripe-payloads.ts";
 
@@ -158,6 +159,7 @@ it("a configured sender reports lines, and its configuration is checked", async 
     JSON.stringify({ erp: { ...erp, secret: "short" } }),
   ]) {
     expect(await send(order, wrong)).toMatchObject({ status: 500, body: { detail: expect.stringContaining("AFTERCLICK_SENDERS") } });
+    expect(complaints()).toEqual([expect.stringContaining("AFTERCLICK_SENDERS")]);
   }
 });
 

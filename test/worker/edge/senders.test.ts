@@ -71,6 +71,7 @@ it("a time in another unit or without a zone is refused with the remedy of the c
   }
   for (const wrong of [{ zone: "Europe/Atlantis" }, { unit: "hours" }]) {
     expect(await sent("erp", { ...shop, ...wrong }, order(Date.now()))).toMatchObject({ status: 500 });
+    expect(complaints()).toEqual([`AFTERCLICK_SENDERS: sender 1: ${Object.keys(wrong)}`]);
   }
   expect(await rewardOf(ids[0])).toBeNull();
 });

@@ -1,9 +1,9 @@
 import * as v from "valibot";
 import { valueAt } from "../../domain/conversion/json-path.ts";
 import { keyValuesOf, remembered } from "../../domain/ids/secret.ts";
-import { located, Problem, unauthorised } from "../../protocol/problem.ts";
+import { malformed } from "../../environment.ts";
+import { located, Problem, placed, unauthorised } from "../../protocol/problem.ts";
 import { got } from "../../protocol/sentence.ts";
-import { parsed } from "../../protocol/validation.ts";
 import { hookQuery, jsonPath } from "./hook-query.ts";
 import { type Attribute, amount, currency, fieldsOf, id, type Reading, revisedAt, type Sale, type Sender } from "./sender.ts";
 import { senderTime, UNITS, zone } from "./sender-time.ts";
@@ -12,31 +12,29 @@ import { bytesOf, isSigned } from "./signature.ts";
 const NAME = "AFTERCLICK_SENDERS";
 
 const { goal, model } = hookQuery.entries;
-const configuration = v.record(
-  v.pipe(v.string(), v.regex(/^[\w.-]{1,32}$/, "expected a name of 1 to 32 letters, digits, dots, dashes or underscores")),
-  v.strictObject({
-    header: v.pipe(v.string(), v.regex(/^[\w-]+$/, "expected the name of a header")),
-    encoding: v.optional(v.picklist(["hex", "base64"]), "hex"),
-    digest: v.optional(v.picklist(["sha256", "sha512", "sha1"]), "sha256"),
-    prefix: v.optional(v.string(), ""),
-    secret: v.string(),
-    event: jsonPath,
-    items: v.optional(jsonPath),
-    line: v.optional(jsonPath),
-    impressionId: v.optional(jsonPath),
-    key: v.optional(jsonPath),
-    action: v.optional(jsonPath),
-    reward: jsonPath,
-    currency: v.optional(jsonPath),
-    timestamp: jsonPath,
-    revised: v.optional(jsonPath),
-    unit: v.optional(v.picklist(Object.keys(UNITS) as (keyof typeof UNITS)[])),
-    zone: v.optional(zone),
-    goal,
-    model,
-  }),
-);
-type Configuration = v.InferOutput<typeof configuration>[string];
+const sender = v.strictObject({
+  header: v.pipe(v.string(), v.regex(/^[\w-]+$/, "expected the name of a header")),
+  encoding: v.optional(v.picklist(["hex", "base64"]), "hex"),
+  digest: v.optional(v.picklist(["sha256", "sha512", "sha1"]), "sha256"),
+  prefix: v.optional(v.string(), ""),
+  secret: v.string(),
+  event: jsonPath,
+  items: v.optional(jsonPath),
+  line: v.optional(jsonPath),
+  impressionId: v.optional(jsonPath),
+  key: v.optional(jsonPath),
+  action: v.optional(jsonPath),
+  reward: jsonPath,
+  currency: v.optional(jsonPath),
+  timestamp: jsonPath,
+  revised: v.optional(jsonPath),
+  unit: v.optional(v.picklist(Object.keys(UNITS) as (keyof typeof UNITS)[])),
+  zone: v.optional(zone),
+  goal,
+  model,
+});
+const configuration = v.record(v.pipe(v.string(), v.regex(/^[\w.-]{1,32}$/)), sender);
+type Configuration = v.InferOutput<typeof sender>;
 
 /** Senders by name. @throws {Problem} 500 if the variable is malformed. */
 export const configured: (variable: string) => ReadonlyMap<string, Sender> = remembered((variable) => {
@@ -44,27 +42,38 @@ export const configured: (variable: string) => ReadonlyMap<string, Sender> = rem
     const json: unknown = JSON.parse(variable);
     // Valibot takes a list as a record.
     if (Array.isArray(json)) throw new TypeError();
-    const senders = parsed(configuration, json);
-    return new Map(Object.entries(senders).map(([name, own]) => [name, senderOf(name, own)]));
+    const read = v.safeParse(configuration, json);
+    if (!read.success) throw new Problem(500, read.issues.map(placeOf).join(", "));
+    const senders = Object.entries(read.output);
+    return new Map(senders.map(([name, own], i) => [name, placed(`sender ${i + 1}`, () => senderOf(name, own))]));
   } catch (error) {
-    throw new Problem(500, `${NAME}: ${error instanceof Problem ? error.message : "expected a JSON object of senders by name"}`);
+    throw malformed(NAME, "a JSON object of senders by name", error instanceof Problem ? error.message : "the whole text");
   }
 });
 
+/** The place of a fault. A name that the configuration does not know may be a secret, so its number stands for it. */
+function placeOf({ path }: v.BaseIssue<unknown>): string {
+  const steps = path?.map(({ input, key }, depth) => {
+    const name = String(key);
+    return name in sender.entries ? name : `${depth === 0 ? "sender" : "field"} ${Object.keys(input as object).indexOf(name) + 1}`;
+  });
+  return steps?.join(": ") ?? "the whole text";
+}
+
 function senderOf(name: string, own: Configuration): Sender {
-  const secrets = keyValuesOf(`${name}.secret`, own.secret);
+  const secrets = keyValuesOf("secret", own.secret);
   const { goal, model, key, action } = own;
-  if ((model === undefined) !== (key === undefined)) throw new Problem(500, `${name}: expected both of model and key, or none`);
-  if (!own.impressionId && !key) throw new Problem(500, `${name}: expected impressionId, or model and key`);
+  if ((model === undefined) !== (key === undefined)) throw new Problem(500, "expected both of model and key, or none");
+  if (!own.impressionId && !key) throw new Problem(500, "expected impressionId, or model and key");
   return {
     options: { ...(goal && { goal }), ...(model && key && { model, key }), ...(action && { action }) },
     async verify({ headers, body }) {
       const given = headers.get(own.header) ?? "";
       const signature = given.startsWith(own.prefix) ? bytesOf(given.slice(own.prefix.length), own.encoding) : new Uint8Array();
       if (signature.length > 0 && (await isSigned(await body(), [signature], secrets, own.digest))) return;
-      throw unauthorised(
-        `${own.header}: expected ${own.prefix}${own.encoding} of the body's HMAC-${own.digest.toUpperCase()} by the secret of ${name}`,
-      );
+      // A secret may stand in the place of the header or of the prefix.
+      const expected = `${own.encoding} of the body's HMAC-${own.digest.toUpperCase()} by the secret of ${name}`;
+      throw unauthorised(`expected ${expected}, with the header and the prefix that ${NAME} states`);
     },
     read: (payload, _, attribute) => readingOf(name, own, payload, attribute),
   };
@@ -99,9 +108,5 @@ function readingOf(name: string, own: Configuration, payload: unknown, attribute
 
 /** The value at a path. @throws {Problem} 422 naming the path. */
 function field<Schema extends v.GenericSchema>(path: string, schema: Schema, payload: unknown, line?: unknown): v.InferOutput<Schema> {
-  try {
-    return fieldsOf(schema, valueAt(path, payload, line));
-  } catch (error) {
-    throw located(error, path);
-  }
+  return placed(path, () => fieldsOf(schema, valueAt(path, payload, line)));
 }

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { dividedRefund, type Order, type Refund } from "../../domain/conversion/order.ts";
-import { located, Problem, unauthorised } from "../../protocol/problem.ts";
+import { Problem, placed, unauthorised } from "../../protocol/problem.ts";
 import { timestamp } from "../../protocol/timestamp.ts";
 import { type Attribute, amount, currency, fieldsOf, id, type Reading, refundSales, revisedAt, type Sale, type Sender } from "./sender.ts";
 import { bytesOf, isSigned } from "./signature.ts";
@@ -149,12 +149,4 @@ function idsIn(value: unknown, list: string): unknown[] {
 function listIn(value: unknown, name: string): readonly unknown[] {
   const list = (value as Readonly<Record<string, unknown>> | null | undefined)?.[name];
   return Array.isArray(list) ? list : [];
-}
-
-function placed<T>(place: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw located(error, place);
-  }
 }

@@ -13,7 +13,7 @@ import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { ImpressionRow } from "../../domain/impression/impression.ts";
 import { acceptable, type ModelConfig } from "../../domain/model/model.ts";
 import type { Policies } from "../../domain/model/policies.ts";
-import { located, Problem } from "../../protocol/problem.ts";
+import { Problem, placed } from "../../protocol/problem.ts";
 import type { PastLine, Shown } from "../../rpc/message.ts";
 import type { PastRow } from "../model/past-rows.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
@@ -108,13 +108,4 @@ function pastRowOf(line: PastLine, registering: Registering): PastRow | null {
 function countable(policies: Policies, features: Float64Array): Float64Array {
   for (const { policy } of policies) if (policy.dimension > 0) policy.features(features);
   return features;
-}
-
-/** Adds the item's place to a refusal. */
-function placed<T>(place: string, check: () => T): T {
-  try {
-    return check();
-  } catch (error) {
-    throw located(error, place);
-  }
 }
