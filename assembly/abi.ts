@@ -21,3 +21,5 @@ export const NOT_POSITIVE_DEFINITE = -2;
 export const NOT_FINITE = -3;
 /** Bytes from outside do not fit together. */
 export const MALFORMED = -4;
+/** An argument names what is not there. */
+export const OUT_OF_RANGE = -5;

@@ -50,9 +50,9 @@ function requestFor(model: Ridge, xs: usize, k: usize, samples: usize): usize {
   store<usize>(request, samples, 8);
   store<usize>(request, k, 12);
   store<usize>(request, xs, 16);
-  store<usize>(request, zeros(D), 32);
-  store<usize>(request, zeros(26), 36);
-  store<usize>(request, zeros(52), 40);
+  store<usize>(request, zeros(D), 36);
+  store<usize>(request, zeros(26), 40);
+  store<usize>(request, zeros(52), 44);
   return request;
 }
 

@@ -4,7 +4,7 @@
 // the scores of a candidate are a weighted sum of rows. Sums that candidates share become rows of their own, behind those of the components:
 // a value with all its products, the products of a number, and the context.
 
-import { MALFORMED, OK } from "../abi";
+import { MALFORMED, OK, OUT_OF_RANGE } from "../abi";
 import { addEntry, sumNumbers } from "./rows";
 
 /** Stands for an entry where the vocabulary does not have the value. */
@@ -184,6 +184,20 @@ export function catalogueCheck(catalogue: CatalogueHeader, bytes: usize): i32 {
   return fits ? OK : MALFORMED;
 }
 
+/**
+ * Whether the terms of a context of `bytes` bytes, and the candidates at k `picks` or for 0 the first k, are within the columns.
+ * **Cost:** once through both.
+ */
+export function areInColumns(catalogue: CatalogueHeader, context: Context, bytes: usize, picks: usize, k: usize): bool {
+  if (bytes < CONTEXT || <u64>context.terms * TERM != <u64>(bytes - CONTEXT)) return false;
+  for (let at = firstTerm(context), end = changetype<usize>(context) + bytes; at < end; at += TERM) {
+    if (changetype<Term>(at).place >= catalogue.dimension) return false;
+  }
+  if (!picks) return k <= <usize>catalogue.count;
+  for (let c: usize = 0; c < k; c++) if (load<u32>(picks + (c << 2)) >= catalogue.count) return false;
+  return true;
+}
+
 /** Rows of a table behind those of the components. */
 export function tableRows(catalogue: CatalogueHeader): usize {
   return catalogue.shared + catalogue.numbers + 1;
@@ -267,18 +281,21 @@ export function scaleOf(catalogue: CatalogueHeader, context: Context, i: usize):
 }
 
 /**
- * Writes the products <x_c, parameter> of k candidates. `picks`: their indices in the catalogue, or 0 for the first k. `table`: the
- * parameter (d doubles), with room for the rows of the table behind it. `list`: room for the longest list. Returns OK.
+ * Writes the products <x_c, parameter> of k candidates. `bytes`: of the context. `picks`: their indices in the catalogue, or 0 for the
+ * first k. `table`: the parameter (d doubles), with room for the rows of the table behind it. `list`: room for the longest list. Returns
+ * OK, or OUT_OF_RANGE for a context or picks beyond the columns.
  */
 export function catalogueProducts(
   catalogue: CatalogueHeader,
   context: Context,
+  bytes: usize,
   picks: usize,
   k: usize,
   table: usize,
   list: usize,
   out: usize,
 ): i32 {
+  if (!areInColumns(catalogue, context, bytes, picks, k)) return OUT_OF_RANGE;
   const first = table + (<usize>catalogue.dimension << 3);
   for (let row: usize = 0, rows = tableRows(catalogue); row < rows; row++) {
     store<f64>(first + (row << 3), sumNumbers(list, listTableRow(catalogue, context, row, list), table));

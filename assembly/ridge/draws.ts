@@ -1,7 +1,7 @@
 // Many samples of ridge posteriors at once, and the best candidates of each.
 
-import { NOT_FINITE, OK, OUT_OF_MEMORY } from "../abi";
-import { CatalogueHeader, Context, listCandidate, listTableRow, scaleOf, tableRows } from "./catalogue";
+import { NOT_FINITE, OK, OUT_OF_MEMORY, OUT_OF_RANGE } from "../abi";
+import { areInColumns, CatalogueHeader, Context, listCandidate, listTableRow, scaleOf, tableRows } from "./catalogue";
 import { clearLists, enter, enterWithin, listBytes, readList, SAMPLE_VECTORS, sampleAt } from "./draw-lists";
 import { allocateDoubles, release } from "../memory";
 import { estimate, Ridge, settle } from "./ridge";
@@ -40,6 +40,7 @@ const SAMPLES: usize = SAMPLE_VECTORS << 4;
   points: usize;
   catalogue: usize;
   context: usize;
+  contextBytes: usize;
   picks: usize;
   /** Room for the longest list of rows, for a row, and for the samples of each stage (416 bytes each). */
   list: usize;
@@ -118,14 +119,15 @@ export function ridgeRows(model: Ridge, m: usize, centre: usize, scale: f64, ext
  *
  * Sample 2 s of a stage is level + scale_c <x_c, centre + w_s> for draw s of `ridgeRows`, and 2 s + 1 has a minus. The value of a stage is its
  * sample times the sum of its weight and the values of the stages after it. A score is the sum of the values of stages that come after none.
- * Numbers are f32. Returns OK or NOT_FINITE. **Cost:** the features of a candidate that are not zero, or the terms of its own, times m.
+ * Numbers are f32. Returns OK, NOT_FINITE, or OUT_OF_RANGE as `prepare`. **Cost:** the features of a candidate that are not zero, or the terms of its own, times m.
  */
 export function drawLists(request: Request, limit: usize, lists: usize, families: usize, room: usize, out: usize): i32 {
   const groups = groupsOf(request.samples);
   const pairs = (request.samples + 1) / 2;
   const bytes = listBytes(limit);
   for (let g: usize = 0; g < groups; g++) clearLists(lists + g * bytes, limit, pairs - g * DRAWS);
-  if (!prepare(request, groups)) return NOT_FINITE;
+  const status = prepare(request, groups);
+  if (status != OK) return status;
   for (let c: usize = 0; c < request.count; c++) {
     const end = listOf(request, c);
     if (!end) return NOT_FINITE;
@@ -142,11 +144,12 @@ export function drawLists(request: Request, limit: usize, lists: usize, families
   return OK;
 }
 
-/** Writes the scores of `drawLists` to `out`: samples x k doubles. Returns OK or NOT_FINITE. */
+/** Writes the scores of `drawLists` to `out`: samples x k doubles. Returns its status. */
 export function drawScores(request: Request, out: usize): i32 {
   const groups = groupsOf(request.samples);
   const k = request.count;
-  if (!prepare(request, groups)) return NOT_FINITE;
+  const status = prepare(request, groups);
+  if (status != OK) return status;
   for (let c: usize = 0; c < k; c++) {
     const end = listOf(request, c);
     if (!end) return NOT_FINITE;
@@ -162,16 +165,25 @@ export function drawScores(request: Request, out: usize): i32 {
   return OK;
 }
 
-/** Fills the tables of a catalogue, of all stages and groups. Returns false for a weight that is too great. */
-function prepare(request: Request, groups: usize): bool {
+/**
+ * Fills the tables of a catalogue, of all stages and groups. Returns OK, NOT_FINITE for a weight that is too great, or OUT_OF_RANGE for a
+ * context or picks beyond the columns, or a posterior without room for the tables.
+ */
+function prepare(request: Request, groups: usize): i32 {
   for (let s: usize = 0; s < request.stageCount; s++) {
     const stage = stageAt(request, s);
-    if (!(abs(stage.weight) <= <f32>MOST_FACTOR && abs(stage.level) <= <f32>MOST_COEFFICIENT)) return false;
+    if (!(abs(stage.weight) <= <f32>MOST_FACTOR && abs(stage.level) <= <f32>MOST_COEFFICIENT)) return NOT_FINITE;
   }
-  if (!request.catalogue) return true;
+  if (!request.catalogue) return OK;
   const catalogue = changetype<CatalogueHeader>(request.catalogue);
   const context = changetype<Context>(request.context);
-  for (let row: usize = 0, rows = tableRows(catalogue); row < rows; row++) {
+  if (!areInColumns(catalogue, context, request.contextBytes, request.picks, request.count)) return OUT_OF_RANGE;
+  const rows = tableRows(catalogue);
+  for (let s: usize = 0; s < request.stageCount; s++) {
+    const model = stageAt(request, s).model;
+    if (model.dimension != catalogue.dimension || model.rowsOfGroup < model.dimension + rows) return OUT_OF_RANGE;
+  }
+  for (let row: usize = 0; row < rows; row++) {
     const end = listTableRow(catalogue, context, row, request.list);
     for (let s: usize = 0; s < request.stageCount; s++) {
       for (let g: usize = 0; g < groups; g++) {
@@ -180,7 +192,7 @@ function prepare(request: Request, groups: usize): bool {
       }
     }
   }
-  return true;
+  return OK;
 }
 
 // @ts-ignore: decorator

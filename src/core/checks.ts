@@ -1,4 +1,4 @@
-import { MALFORMED, NOT_FINITE, NOT_POSITIVE_DEFINITE, OUT_OF_MEMORY } from "../../assembly/abi.ts";
+import { MALFORMED, NOT_FINITE, NOT_POSITIVE_DEFINITE, OUT_OF_MEMORY, OUT_OF_RANGE } from "../../assembly/abi.ts";
 import { NumericalError, SnapshotError } from "../errors.ts";
 import { outOfMemory } from "./linear-memory.ts";
 
@@ -33,5 +33,6 @@ export function check(status: number): number {
   if (status === NOT_POSITIVE_DEFINITE) throw new NumericalError("not-positive-definite", "a pivot is not a positive finite number");
   if (status === NOT_FINITE) throw new NumericalError("not-finite", "a result is too large for a floating-point number");
   if (status === MALFORMED) throw new SnapshotError("malformed", "the columns of the catalogue do not fit together");
+  if (status === OUT_OF_RANGE) throw new RangeError("points: expected actions and a context that `among` has encoded, got others");
   throw new Error(`unknown status ${status} of the core`);
 }

@@ -18,10 +18,17 @@ export interface DrawStage {
 /** A list of actions as columns, see `assembly/ridge/catalogue.ts`. */
 interface CoreCatalogue {
   readonly columns: Uint8Array;
+}
+
+/** A catalogue in the memory of a core, and the counts that its calls need room for. */
+interface LoadedCatalogue {
+  readonly catalogue: CoreCatalogue;
+  readonly pointer: number;
+  readonly dimension: number;
+  /** Terms of an action at most. */
+  readonly mostTerms: number;
   /** Rows behind those of the components. */
   readonly tableRows: number;
-  /** Entries of the longest list of rows in a context. */
-  longestList(context: Uint8Array): number;
 }
 
 /** k actions of a catalogue in a context: the first ones, or those that are picked. */
@@ -43,9 +50,12 @@ interface CoreFamilies {
 
 /** Sizes in bytes, as `assembly/ridge/draws.ts` and `assembly/ridge/rows.ts` have them. */
 const STAGE = 20;
-const REQUEST = 44;
+const REQUEST = 48;
 const ROW = 208;
 const ENTRY = 8;
+/** Bytes of a context before its terms, and of a term. */
+const CONTEXT = 12;
+const TERM = 24;
 /** Samples of a group, and bytes of their workspace and of a level of their lists. */
 const GROUP = 102;
 const SAMPLES = 416;
@@ -62,7 +72,7 @@ export class CoreDraws {
   readonly #exports: CoreExports;
   readonly #memory: LinearMemory;
   /** The catalogue of the last call, in the memory of the core. */
-  #loaded: { readonly catalogue: CoreCatalogue; readonly pointer: number } | undefined;
+  #loaded: LoadedCatalogue | undefined;
   #lists = new Int32Array(0);
 
   constructor(exports: CoreExports, memory: LinearMemory) {
@@ -107,22 +117,23 @@ export class CoreDraws {
 
   /** The products <x, parameter> of encoded actions: k. */
   products(actions: CoreActions, parameter: Float64Array): Float64Array {
-    const { catalogue, context, list, picks, count } = this.#part(actions);
-    const [table, entries, record, at, out] = this.#memory.place(
-      [],
-      [parameter.length + catalogue.tableRows, doubles(ENTRY * list), doubles(context.length), doubles(picks.byteLength), count],
-    );
-    this.#memory.write(table, parameter);
+    const { loaded, context, list, picks, count } = this.#part(actions);
+    const { pointer, dimension, tableRows } = loaded;
+    const sizes = [dimension + tableRows, doubles(ENTRY * list), doubles(context.length), doubles(4 * picks.length), count];
+    const [table, entries, record, at, out] = this.#memory.place([], sizes);
+    this.#memory.write(table, exactly(parameter, dimension));
     this.#memory.writeBytes(record, context);
     this.#memory.writeWords(at, picks);
-    const loaded = this.#load(catalogue);
-    check(this.#exports.catalogueProducts(loaded, record, picks.length > 0 ? at : 0, count, table, entries, out));
+    check(this.#exports.catalogueProducts(pointer, record, context.length, picks.length > 0 ? at : 0, count, table, entries, out));
     return this.#memory.copy(out, count);
   }
 
-  #part({ catalogue, context, picks = NO_PICKS, count }: CoreActions) {
+  #part({ catalogue, context, picks, count }: CoreActions) {
     if (!catalogue || !context) throw new TypeError("actions: expected those of a catalogue");
-    return { catalogue, context, picks, count, list: catalogue.longestList(context) };
+    if (picks && picks.length !== count) throw new RangeError(`picks: expected ${count}, got ${picks.length}`);
+    const loaded = this.#load(catalogue);
+    const terms = Math.max((context.length - CONTEXT) / TERM, 1);
+    return { loaded, context, picks: picks ?? NO_PICKS, count, list: 1 + Math.max(terms, loaded.mostTerms * (1 + terms)) };
   }
 
   /** Writes a request into the scratch area, with room of `sizes` bytes behind it. */
@@ -130,13 +141,13 @@ export class CoreDraws {
     const part = "points" in candidates ? undefined : this.#part(candidates);
     const { context = NO_CONTEXT, picks = NO_PICKS, list = stages[0].handle.dimension } = part ?? {};
     const points = "points" in candidates ? candidates.points : NO_POINTS;
-    const catalogue = part ? this.#load(part.catalogue) : 0;
-    const parts = [REQUEST, STAGE * stages.length, context.length, picks.byteLength, ENTRY * list, ROW, SAMPLES * stages.length, ...sizes];
+    const catalogue = part?.loaded.pointer ?? 0;
+    const parts = [REQUEST, STAGE * stages.length, context.length, 4 * picks.length, ENTRY * list, ROW, SAMPLES * stages.length, ...sizes];
     for (let i = 0; i < parts.length; i++) parts[i] = doubles(parts[i]);
     const [features, request, records, record, at, entries, row, work, ...rest] = this.#memory.place([points], parts);
     const pickedAt = picks.length > 0 ? at : 0;
-    const words = [records, stages.length, samples, candidates.count, features, catalogue, record, pickedAt, entries, row, work];
-    this.#memory.writeWords(request, words);
+    const words = [records, stages.length, samples, candidates.count, features, catalogue, record, context.length, pickedAt];
+    this.#memory.writeWords(request, [...words, entries, row, work]);
     this.#writeStages(records, stages);
     this.#memory.writeBytes(record, context);
     this.#memory.writeWords(at, picks);
@@ -153,9 +164,9 @@ export class CoreDraws {
     }
   }
 
-  /** The address of a catalogue in the memory of the core, instead of an earlier one. */
-  #load(catalogue: CoreCatalogue): number {
-    if (this.#loaded?.catalogue === catalogue) return this.#loaded.pointer;
+  /** A catalogue in the memory of the core, instead of an earlier one. */
+  #load(catalogue: CoreCatalogue): LoadedCatalogue {
+    if (this.#loaded?.catalogue === catalogue) return this.#loaded;
     const { columns } = catalogue;
     const pointer = allocated(this.#exports.allocate(columns.length)) >>> 0;
     this.#memory.writeBytes(pointer, columns);
@@ -166,8 +177,10 @@ export class CoreDraws {
       throw error;
     }
     if (this.#loaded) this.#exports.release(this.#loaded.pointer);
-    this.#loaded = { catalogue, pointer };
-    return pointer;
+    // Places in the header of `assembly/ridge/catalogue.ts`. They are read from the copy that is checked.
+    const word = (place: number): number => this.#memory.word(pointer + 4 * place);
+    this.#loaded = { catalogue, pointer, dimension: word(9), mostTerms: word(3), tableRows: word(5) + word(8) + 1 };
+    return this.#loaded;
   }
 }
 

@@ -3,8 +3,8 @@ type Status = number;
 /** Where draws are written. */
 type Draws = [means: Pointer, variances: Pointer, samples: Pointer];
 
-/** A catalogue, a context, the places of k candidates or 0, and k. */
-type CatalogueAt = [catalogue: Pointer, context: Pointer, picks: Pointer, k: number];
+/** A catalogue, a context and its length, the places of k candidates or 0, and k. */
+type CatalogueAt = [catalogue: Pointer, context: Pointer, bytes: number, picks: Pointer, k: number];
 
 /** The exports of core.wasm that the SDK calls. `assembly/` documents each. WebAssembly returns pointers as signed numbers. */
 export interface CoreExports {

@@ -121,12 +121,6 @@ export class CatalogueColumns {
     });
     return new Uint8Array(view.buffer);
   }
-
-  /** The most rows that the core lists at once in a context. */
-  longestList(context: Uint8Array): number {
-    const terms = (context.length - CONTEXT) / TERM;
-    return 1 + Math.max(terms, this.mostTerms * (1 + Math.max(terms, 1)));
-  }
 }
 
 /** Terms of one action after another, each with the number of its name. */
