@@ -57,7 +57,7 @@ export function reserveUpdate(updates: Updates): bool {
   const needed = updates.used + HEAD + d * ENTRY;
   if (needed <= updates.room) return true;
   if (needed > MOST_BYTES) return false;
-  const room = max(needed, min(2 * updates.room, MOST_BYTES));
+  const room = max<usize>(needed, min<usize>(2 * updates.room, MOST_BYTES));
   const block = allocate(room);
   if (!block) return false;
   memory.copy(block, updates.block, updates.used);
