@@ -15,7 +15,7 @@ Usage: ${called} --url URL [--origin ORIGIN ...]
   --url URL        URL of the worker
   --origin ORIGIN  also check that pages of this origin may call the worker, such as https://shop.example
 
-Example: ${called} --url http://127.0.0.1:8787
+Example: ${called} --url http://localhost:8787
 
 Reads AFTERCLICK_SECRET_KEY, AFTERCLICK_WEBHOOK_SECRET and AFTERCLICK_PUBLISHABLE_KEY from the environment or from .dev.vars in this folder.`;
 

@@ -21,7 +21,7 @@ Usage: ${called} --url URL --model NAME [--out FILE] [--after N]
   --out FILE    file to write, default NAME.jsonl. It replaces a file of this name only once the log is complete
   --after N     write only the events after row N of an earlier export, by default to NAME-after-N.jsonl. The file must not exist yet
 
-Example: ${called} --url http://127.0.0.1:8787 --model shop --out events.jsonl
+Example: ${called} --url http://localhost:8787 --model shop --out events.jsonl
 
 Reads AFTERCLICK_SECRET_KEY from the environment or from .dev.vars in this folder.`;
 

@@ -29,14 +29,14 @@ const usage = (
 
 Usage: ${called} FILE [--url URL] [--conversions RATE] [--seed N] [--window-ms MS] [--shards N] [--model NAME]
 
-  --url URL           URL of the worker, default http://127.0.0.1:8787
+  --url URL           URL of the worker, default http://localhost:8787
   --conversions RATE  share of rows that convert besides the clicked ones, default 0.1
   --seed N            seed of conversions and delays, default 1
   --window-ms MS      attribution window in ms, default 30000
   --shards N          learners that share the model's events, default 1
   --model NAME        name of the model, default "replay-" and the file's name
 
-Example: ${called} men.csv.gz --url http://127.0.0.1:8787 --conversions 0.1
+Example: ${called} men.csv.gz --url http://localhost:8787 --conversions 0.1
 
 Reads AFTERCLICK_SECRET_KEY and AFTERCLICK_WEBHOOK_SECRET from the environment or from .dev.vars in this folder.
 The last line is JSON: { served, delivered, joined, duplicate, late, lost }. Exit code 1: a conversion was lost.`;
@@ -67,7 +67,7 @@ interface Session {
 }
 
 const options = {
-  url: { type: "string", default: "http://127.0.0.1:8787" },
+  url: { type: "string", default: "http://localhost:8787" },
   conversions: { type: "string", default: "0.1" },
   seed: { type: "string", default: "1" },
   "window-ms": { type: "string", default: "30000" },

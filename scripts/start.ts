@@ -1,6 +1,7 @@
 // npm start: starts the worker on this machine, with local KV and Durable Objects, and sets up the demonstration shop.
 
 import { ApiError, call, UnreachableError } from "../cli/api.ts";
+import { callersKeys } from "../cli/callers-keys.ts";
 import { command } from "../cli/command.ts";
 import { DEV_VARS, freshSecrets, readDevVars, writeDevVars } from "../cli/dev-vars.ts";
 import { print } from "../cli/terminal.ts";
@@ -24,13 +25,11 @@ The first run writes secrets to ${DEV_VARS}. Values in the environment take prec
 The worker keeps its state in ${STATE}. Remove this folder to start from nothing.`;
 
 /** Takes secrets from the environment, then from the last run, and generates the rest. */
-async function prepareSecrets(): Promise<Record<string, string>> {
+async function prepareSecrets(): Promise<void> {
   const stored = await readDevVars();
   const fresh: Record<string, string> = { ...freshSecrets(), AFTERCLICK_DEMO: "true", AFTERCLICK_ALLOWED_ORIGINS: LOCAL_ORIGINS };
   const needed = Object.entries(fresh).map(([name, value]) => [name, process.env[name] || stored[name] || value]);
-  const vars = { ...stored, ...Object.fromEntries(needed) };
-  await writeDevVars(vars);
-  return vars;
+  await writeDevVars({ ...stored, ...Object.fromEntries(needed) });
 }
 
 /** Chooses the port. A requested port must be free. If the default port is in use, a free one replaces it. */
@@ -63,13 +62,14 @@ async function setUpShop(base: URL, key: string): Promise<void> {
 
 async function main({ port: asked }: { readonly port?: string }): Promise<void> {
   const port = await choosePort(asked ?? process.env.PORT);
-  const vars = await prepareSecrets();
+  await prepareSecrets();
   const worker = new WorkerProcess({ port, state: STATE, logLevel: "error" });
   const ended = Promise.race([askedToStop(), worker.died()]);
   const open = async () => {
     await worker.healthy();
-    await setUpShop(worker.base, vars.AFTERCLICK_SECRET_KEY);
-    announce(worker.base);
+    await setUpShop(worker.base, (await callersKeys()).get("AFTERCLICK_SECRET_KEY"));
+    // The name that the documents use. Pages of one name do not see what those of another keep.
+    announce(`http://localhost:${port}`);
   };
   try {
     await Promise.race([open(), ended]);
@@ -79,11 +79,11 @@ async function main({ port: asked }: { readonly port?: string }): Promise<void> 
   }
 }
 
-function announce(base: URL): void {
+function announce(origin: string): void {
   print(`
-  Shop         ${base.origin}/
-  Dashboard    ${base.origin}/#dashboard
-  Playground   ${base.origin}/playground/
+  Shop         ${origin}/
+  Dashboard    ${origin}/#dashboard
+  Playground   ${origin}/playground/
   Keys         ${DEV_VARS}
   State        ${STATE}
 

@@ -111,17 +111,20 @@ export class WorkerProcess {
   }
 }
 
+/** Whether no other process listens on a port of this machine. A browser may look for `localhost` at either address. */
 export async function isFree(port: number): Promise<boolean> {
-  const server = createServer();
-  try {
-    server.listen(port, HOST);
-    await once(server, "listening");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    server.close();
+  for (const host of [HOST, "::1"]) {
+    const server = createServer().listen(port, host);
+    try {
+      await once(server, "listening");
+    } catch (error) {
+      // Some machines have no IPv6.
+      if (host === HOST || (error as NodeJS.ErrnoException).code === "EADDRINUSE") return false;
+    } finally {
+      server.close();
+    }
   }
+  return true;
 }
 
 export async function anyFreePort(): Promise<number> {

@@ -13,8 +13,10 @@ import { html } from "hono/html";
 import Stripe from "stripe";
 
 const { PORT = "3000", AFTERCLICK_URL = "http://localhost:8787", STRIPE_URL = "https://api.stripe.com" } = process.env;
-const { AFTERCLICK_SECRET_KEY, STRIPE_SECRET_KEY } = process.env;
-if (!AFTERCLICK_SECRET_KEY || !STRIPE_SECRET_KEY) {
+const { AFTERCLICK_SECRET_KEY = "", STRIPE_SECRET_KEY } = process.env;
+// While a key is rotated, the variable has several values.
+const [secretKey] = AFTERCLICK_SECRET_KEY.trim().split(/\s+/);
+if (!secretKey || !STRIPE_SECRET_KEY) {
   console.error("expected STRIPE_SECRET_KEY and AFTERCLICK_SECRET_KEY in the environment");
   process.exit(2);
 }
@@ -37,7 +39,7 @@ const products: Readonly<Record<string, { readonly name: string; readonly cents:
 };
 
 async function worker<Answer>(method: string, path: string, json: object): Promise<Answer> {
-  const headers = { authorization: `Bearer ${AFTERCLICK_SECRET_KEY}`, "content-type": "application/json" };
+  const headers = { authorization: `Bearer ${secretKey}`, "content-type": "application/json" };
   const response = await fetch(new URL(path, AFTERCLICK_URL), { method, headers, body: JSON.stringify(json) });
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status}: ${await response.text()}`);
   return (await response.json()) as Answer;

@@ -4,9 +4,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 
-const { AFTERCLICK_URL = "http://localhost:8787", AFTERCLICK_WEBHOOK_SECRET } = process.env;
+const { AFTERCLICK_URL = "http://localhost:8787", AFTERCLICK_WEBHOOK_SECRET = "" } = process.env;
+// While a secret is rotated, the variable has several values.
+const [secret] = AFTERCLICK_WEBHOOK_SECRET.trim().split(/\s+/);
 const [impressionId, order, placedAt] = process.argv.slice(2);
-if (!placedAt || !AFTERCLICK_WEBHOOK_SECRET) {
+if (!placedAt || !secret) {
   console.error(
     "Reports a conversion to a worker. Usage: AFTERCLICK_WEBHOOK_SECRET=whsec_... node examples/webhook/send.ts IMPRESSION_ID ORDER PLACED_AT",
   );
@@ -27,7 +29,7 @@ for (const pause of PAUSES) {
     "content-type": "application/json",
     "webhook-id": id,
     "webhook-timestamp": String(Math.floor(at.getTime() / 1000)),
-    "webhook-signature": new Webhook(AFTERCLICK_WEBHOOK_SECRET).sign(id, at, body),
+    "webhook-signature": new Webhook(secret).sign(id, at, body),
   };
   const response = await fetch(new URL("/v1/conversions", AFTERCLICK_URL), { method: "POST", headers, body }).catch(() => undefined);
   if (response?.status === 202) {

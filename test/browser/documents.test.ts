@@ -2,8 +2,10 @@ import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { promisify } from "node:util";
+import { parseEnv, promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createTestHarness } from "wrangler";
+import { examine } from "../../cli/doctor/examination.ts";
 import { type Block, blocksOf, type Document, documents } from "../support/documents.ts";
 import { secrets, startWorker, type TestWorker } from "./worker.ts";
 
@@ -123,6 +125,22 @@ describe("the relay of docs/browser.md", () => {
     expect((await stranger.request("/conversions", request)).status).toBe(401);
     await rm(place, { recursive: true });
   });
+});
+
+it("makes keys that a worker takes, by the commands of docs/operations.md", async () => {
+  const operations = all.find(({ path }) => path === "docs/operations.md") as Document;
+  const { code } = blocksOf(operations).find(({ code }) => code.includes("openssl rand")) as Block;
+  const made = parseEnv((await run("bash", ["-c", code])).stdout) as typeof secrets;
+  expect(Object.keys(made).toSorted()).toEqual(Object.keys(secrets).toSorted());
+  const harness = createTestHarness({ workers: [{ configPath: "wrangler.jsonc", secrets: made }] });
+  const { url } = await harness.listen();
+  const finding: Record<string, string> = {};
+  const keys = { find: (name: string) => made[name as keyof typeof made], webhookSecret: () => made.AFTERCLICK_WEBHOOK_SECRET };
+  const examined = examine({ base: url, keys: { ...keys, get: keys.find }, model: "made", origins: [] });
+  for await (const { check, state } of examined) finding[check] = state;
+  await harness.close();
+  const checks = ["secret key", "recommendation", "webhook", "learning", "publishable key"];
+  expect(checks.map((check) => finding[check])).toEqual(checks.map(() => "ok"));
 });
 
 it("finds the documents with commands", () => {

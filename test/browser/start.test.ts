@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, rm, symlink } from "node:fs/promises";
-import { createServer, type Server } from "node:net";
+import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -56,15 +56,23 @@ async function until<Value>(look: () => Value | undefined | Promise<Value | unde
 }
 
 it("names the port that it uses instead of a taken one, prints its address once it is ready, and nothing else", async () => {
+  // While keys are rotated. The commands use the first value, and the worker takes both.
+  process.env.AFTERCLICK_SECRET_KEY = "sk_new_0123456789abcdef sk_old_0123456789abcdef";
   const { out } = start();
+  delete process.env.AFTERCLICK_SECRET_KEY;
   const port = await until(() => /^Port 8787 is in use; using (\d+) instead\.$/m.exec(out())?.[1]);
-  const origin = `http://127.0.0.1:${port}`;
+  const origin = `http://localhost:${port}`;
   const answers = () => fetch(`${origin}/healthz`).then(({ ok }) => ok || undefined);
   await until(() => answers().catch(() => undefined));
   await until(() => /Ctrl-C/.exec(out())?.[0]);
   const page = await fetch(`${origin}/`);
   expect(page.status).toBe(200);
   await page.text();
+  for (const key of ["sk_new_0123456789abcdef", "sk_old_0123456789abcdef"]) {
+    const headers = { authorization: `Bearer ${key}` };
+    const answer = await fetch(`${origin}/v1/models`, { headers });
+    expect((await answer.json()) as object).toMatchObject({ models: [{ model: "demo" }] });
+  }
   expect(out().trim().split(/\n\s*/)).toEqual([
     `Port 8787 is in use; using ${port} instead.`,
     `Shop         ${origin}/`,
@@ -75,6 +83,18 @@ it("names the port that it uses instead of a taken one, prints its address once 
     "Ctrl-C stops the worker. Its state stays.",
   ]);
 }, 120_000);
+
+it("refuses a port that another process has for localhost by its other address", async () => {
+  const other = createServer().listen(0, "::1");
+  // Some machines have no IPv6.
+  const [error] = await Promise.race([once(other, "listening"), once(other, "error")]);
+  if (error) return;
+  const { port } = other.address() as AddressInfo;
+  const { out, ended } = start("--port", String(port));
+  expect(await ended).toEqual([1, null]);
+  expect(out()).toContain(`--port: expected a free port, but ${port} is in use`);
+  other.close();
+});
 
 it("refuses a port that was asked for and is taken", async () => {
   const { out, ended } = start("--port", String(DEFAULT_PORT));

@@ -29,17 +29,22 @@ const keysOf = (vars: Record<string, string>) => {
   return callersKeys();
 };
 
-it("takes the first of several values of a key", async () => {
-  const keys = await keysOf({ AFTERCLICK_SECRET_KEY: "  sk_new sk_old\n", AFTERCLICK_PUBLISHABLE_KEY: "pk" });
-  expect([keys.get("AFTERCLICK_SECRET_KEY"), keys.find("AFTERCLICK_PUBLISHABLE_KEY")]).toEqual(["sk_new", "pk"]);
+it.each([
+  ["  sk_new sk_old\n", "sk_new"],
+  ["sk_new\nsk_old", "sk_new"],
+  [`sha256:${"a".repeat(64)} sk_old`, "sk_old"],
+  ["sk", "sk"],
+])("takes the first of the values %j of a key that is no hash", async (value, key) => {
+  const keys = await keysOf({ AFTERCLICK_SECRET_KEY: value, AFTERCLICK_PUBLISHABLE_KEY: value });
+  expect([keys.get("AFTERCLICK_SECRET_KEY"), keys.find("AFTERCLICK_PUBLISHABLE_KEY")]).toEqual([key, key]);
 });
 
-it("says where it looks for a key that is missing", async () => {
-  const keys = await keysOf({ AFTERCLICK_SECRET_KEY: "  " });
+it.each(["  ", `sha256:${"a".repeat(64)}`])("says where it looks for a key that is missing: %j", async (value) => {
+  const keys = await keysOf({ AFTERCLICK_SECRET_KEY: value });
   expect(keys.find("AFTERCLICK_SECRET_KEY")).toBeUndefined();
   expect(() => keys.get("AFTERCLICK_SECRET_KEY")).toThrow(
     new UsageError(
-      'AFTERCLICK_SECRET_KEY: expected in the environment or in .dev.vars, got none; "npm start" makes one for a local worker',
+      'AFTERCLICK_SECRET_KEY: expected a value that is no hash, in the environment or in .dev.vars, got none; "npm start" makes one for a local worker',
     ),
   );
 });
@@ -47,6 +52,7 @@ it("says where it looks for a key that is missing", async () => {
 it.each([
   [SECRET, SECRET],
   [`own=${SECRET}`, SECRET],
+  [`own=${SECRET} whsec_b2xk`, SECRET],
   [`${SECRET.slice(0, -2)}+/==`, `${SECRET.slice(0, -2)}+/==`],
 ])("takes the webhook secret %s without the name of its sender", async (value, secret) => {
   expect((await keysOf({ AFTERCLICK_WEBHOOK_SECRET: value })).webhookSecret()).toBe(secret);

@@ -277,7 +277,7 @@ describe("npm run replay", () => {
     const refused: readonly (readonly [args: readonly string[], env: Record<string, string>, message: RegExp])[] = [
       [[], secrets, /expected one FILE, got 0/],
       [["nothing.csv"], secrets, /no such file/],
-      [[log], {}, /AFTERCLICK_SECRET_KEY: expected in the environment or in .dev.vars/],
+      [[log], {}, /AFTERCLICK_SECRET_KEY: expected a value that is no hash, in the environment or in .dev.vars/],
       [[log], { ...secrets, AFTERCLICK_WEBHOOK_SECRET: "hush" }, /expected whsec_ and base64/],
       [[log, "--url", "http://127.0.0.1:2"], secrets, /no worker answers at http:\/\/127.0.0.1:2: ECONNREFUSED/],
       [[log, "--url", `http://127.0.0.1:${(silent.address() as AddressInfo).port}`], secrets, /no worker answers/],
