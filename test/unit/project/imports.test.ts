@@ -89,9 +89,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/learner/store/counts": [
     ...["worker/domain/*", "type worker/protocol", "worker/rpc", "worker/learner/store", "type worker/learner/store/impressions"],
   ],
-  "worker/learner/store/migrations": [
-    ...["publication/featurizer.ts", "worker/domain/*", "worker/protocol", "worker/learner/store", "worker/learner/store/*"],
-  ],
   "worker/learner/model": [
     ...["afterclick", "publication", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc"],
     ...["worker/learner/store", "worker/learner/store/*", "type worker/learner/shards", "type worker/learner/upkeep"],

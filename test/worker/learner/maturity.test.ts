@@ -8,7 +8,6 @@ import { bucketOf, closing, DAY_MS, forgetting, MINUTE_MS, QUARTER_MS, ring, tic
 import { delayFigures, orTooFew } from "../support/delay-figures.ts";
 import { expectDelays, type Line, logOf } from "../support/fold.ts";
 import { lived } from "../support/lived.ts";
-import { EARLIER, toEighth } from "../support/schema.ts";
 
 useClock();
 
@@ -176,23 +175,6 @@ describe("how late conversions come", () => {
     await convert({ impressionId: b }, { type: "conversion.retracted" });
     expect(await delayOf(model)).toMatchObject({ impressions: 4, conversions: 1, rateSoFar: 0.25 });
   });
-});
-
-it("goes on with a model that was made when it was not yet kept when a conversion arrived", async () => {
-  const model = await createModel();
-  const [impressionId, other] = await show(model, {}, {});
-  await convert({ impressionId, reward: 1 });
-  await runInDurableObject(learnerOf(model), (_, { storage }) => {
-    toEighth(storage);
-    storage.sql.exec(EARLIER["the first version"]);
-  });
-  await evictDurableObject(learnerOf(model));
-  tick();
-  expect(await delayOf(model)).toMatchObject({ conversions: 1, silence: { since: Date.now(), alarm: false } });
-  const heardAt = Date.now();
-  expect(statusesOf(await convert({ impressionId: other, reward: 1 }))).toEqual(["applied"]);
-  tick();
-  expect(await delayOf(model)).toMatchObject({ conversions: 2, silence: { since: heardAt } });
 });
 
 describe("the alarm for a broken webhook", () => {

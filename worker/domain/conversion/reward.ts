@@ -52,11 +52,10 @@ export function counting<Conversion extends { readonly status: ConversionStatus 
 
 /**
  * The reward of an impression by its conversions in any order; see `goalOutcomes`. Null before the first conversion: an early retraction
- * waits for the conversion that it retracts, and a refund for its order. Goals that a model does not declare any more do not count,
- * nor rewards beyond the range, which earlier versions stored.
+ * waits for the conversion that it retracts, and a refund for its order. Goals that a model does not declare any more do not count.
  */
 export function resolved(all: readonly GoalEvent[], goals: Goals | null, shownAt: number): ResolvedReward | null {
-  const outcomes = all.filter(({ goal, reward }) => isInRange(reward) && (!goals || Object.hasOwn(goals, goal)));
+  const outcomes = goals ? all.filter(({ goal }) => Object.hasOwn(goals, goal)) : all;
   const paid = ({ goal, reward }: GoalEvent): boolean => reward !== null && (reward > 0 || goals?.[goal]?.value === undefined);
   if (!outcomes.some(paid)) return null;
   const events = outcomes.map(({ event, ...outcome }) => ({ ...outcome, eventId: event }));

@@ -73,7 +73,6 @@ export class LiveModel {
 
   async #rebuild(): Promise<Policies> {
     for (;;) {
-      this.#skip(this.#store.conversions.beyondRange());
       const snapshot = this.#store.snapshots.newest();
       const policies = snapshot ? await restorePolicies(snapshot.parts) : await startModel(this.#config);
       if (!this.isCurrent) throw startingAgain();
@@ -87,8 +86,8 @@ export class LiveModel {
         this.#saveIfDue();
         return policies;
       }
-      // The policies may have learnt a part of it, so they are restored again.
-      this.#skip([failed]);
+      // No stored conversion may stop the model. The policies may have learnt a part of it, so they are restored again.
+      this.#store.transact(() => this.#store.skip(failed));
     }
   }
 
@@ -99,11 +98,6 @@ export class LiveModel {
       else if (!takes(policies, step.changed)) return step.seq;
     }
     return undefined;
-  }
-
-  /** No stored conversion may stop the model: those that it cannot learn are refused and counted. */
-  #skip(seqs: readonly number[]): void {
-    if (seqs.length > 0) this.#store.transact(() => this.#store.skip(seqs));
   }
 
   /**

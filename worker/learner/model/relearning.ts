@@ -133,7 +133,7 @@ export class Relearning {
       // The policies may be ahead of what is stored.
       this.#learning = undefined;
       if (!(error instanceof Refused)) throw error;
-      this.#store.transact(() => this.#store.skip([error.seq]));
+      this.#store.transact(() => this.#store.skip(error.seq));
       return undefined;
     }
   }

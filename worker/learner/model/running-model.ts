@@ -48,19 +48,13 @@ export class RunningModel {
   async policies(): Promise<Policies> {
     try {
       this.#current.get().featurize();
-      return await this.#started();
+      return await this.#current.get().live.start();
     } catch (error) {
       if (!isUnreadable(error)) throw error;
       await this.recover();
       const { done, rows } = this.#relearning.progress(Date.now()) ?? { done: 0, rows: 0 };
       throw new Problem(503, `another version of this worker wrote the model's state; its log is learnt again: ${done} of ${rows} rows`);
     }
-  }
-
-  /** Starts the model. If it has learnt rewards beyond the range, as earlier versions did, it learns its log again meanwhile. */
-  async #started(): Promise<Policies> {
-    if (this.#store.hasLearntBeyondRange) await this.recover();
-    return this.#current.get().live.start();
   }
 
   /** The policies that decide: those of this learner, or those with the sums of all shards. */
@@ -102,7 +96,7 @@ export class RunningModel {
     const { version } = this.#coordinator;
     if (this.#store.coordinates) return { digest: this.#store.shards.markOf(version)?.digest ?? null, version };
     try {
-      const [{ policy }] = await this.#started();
+      const [{ policy }] = await this.#current.get().live.start();
       return { digest: policy.digest(), version: this.#coordinator.version };
     } catch (error) {
       if (isUnreadable(error)) return { digest: null, version: this.#coordinator.version };

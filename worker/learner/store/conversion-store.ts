@@ -22,8 +22,6 @@ const JOINS = `(action IS NULL OR action = ?2)
 const SENT_TO = "(SELECT f.impression FROM forwarded f WHERE f.digest = 'orphan ' || conversions.seq)";
 const WAITS_FOR_ANY = `status = 'orphan' AND ${SENT_TO} IS NULL`;
 const COUNTS_OR_WAITS = "status IN ('applied', 'conflict', 'orphan')";
-/** Begins as the index of the schema does, so that a start finds such rows at once. */
-const BEYOND_RANGE = `abs(reward) > 1e12 AND ${COUNTS_OR_WAITS}`;
 /** Conversions that are read together. */
 const READ_AT_ONCE = 500;
 type Row = Omit<StoredConversion, "restates"> & Record<string, SqlStorageValue> & { readonly restates: 1 | null };
@@ -134,11 +132,6 @@ export class ConversionStore {
     if (reward === null || status !== "applied") return;
     if (isOfPage(event)) this.#database.count("pageGoals", by);
     if (!isRefund(conversion, goals)) this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`, by);
-  }
-
-  /** Numbers of the rows that count or wait although their reward is beyond the range. Earlier versions stored such rewards. */
-  beyondRange(): number[] {
-    return this.#database.query<{ seq: number }>(`SELECT seq FROM conversions WHERE ${BEYOND_RANGE} ORDER BY seq`).map(({ seq }) => seq);
   }
 
   /** Refuses a stored conversion that counts or waits. Returns its impression. */

@@ -20,10 +20,9 @@ import { Database, type ModelRow } from "./database.ts";
 import { ImpressionStore } from "./impressions/impression-store.ts";
 import { LinkStore } from "./impressions/link-store.ts";
 import { LogStore } from "./log-store.ts";
-import { countByGoal } from "./migrations/goal-recount.ts";
-import { BY_GOAL, migrate, TABLES } from "./migrations/migrations.ts";
 import { RelearningStore } from "./relearning-store.ts";
 import { SampleStore } from "./sample-store.ts";
+import { checkSchema, createTables, TABLES } from "./schema.ts";
 import { ShardStore } from "./shard-store.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 
@@ -69,10 +68,7 @@ export class LearnerStore {
     this.snapshots = new SnapshotStore(this.database);
     this.archive = new ArchiveStore(this.database, this.impressions, this.conversions);
     this.relearning = new RelearningStore(this.database);
-    if (!this.exists) return;
-    this.database.atomically(() => {
-      if (migrate(storage.sql) < BY_GOAL) countByGoal(this);
-    });
+    if (this.exists) checkSchema(storage.sql);
   }
 
   /** @see Database.transact */
@@ -88,7 +84,7 @@ export class LearnerStore {
   /** Creates the model, or one of its shards. It takes nothing that was shown before `watermark`. */
   create({ name, config, ...row }: Begun): void {
     this.database.atomically(() => {
-      migrate(this.database.sql);
+      createTables(this.database.sql);
       this.#begin({ name, config, ...row });
     });
   }
@@ -349,19 +345,13 @@ export class LearnerStore {
     this.snapshots.write({ seq, parts }, kept);
   }
 
-  /** Whether the newest snapshot includes a conversion whose reward is beyond the range. */
-  get hasLearntBeyondRange(): boolean {
-    const newest = this.snapshots.newestVersion();
-    return this.conversions.beyondRange().some((seq) => seq <= newest);
-  }
-
-  /** Refuses stored conversions that the policies do not take, and counts them. What their impressions have brought is corrected. */
-  skip(seqs: readonly number[]): void {
+  /** Refuses a stored conversion that the policies do not take, and counts it. What its impression has brought is corrected. */
+  skip(seq: number): void {
     const { config } = this;
-    const touched = new Set(seqs.map((seq) => this.conversions.refuse(seq, config.goals)));
-    const corrections = [...touched].flatMap((id) => (id === undefined ? [] : (this.conversions.recounted(id, config.goals) ?? [])));
-    this.impressions.outcomes.correct(corrections, config);
-    this.database.count("skipped", seqs.length);
+    const touched = this.conversions.refuse(seq, config.goals);
+    const left = touched === undefined ? undefined : this.conversions.recounted(touched, config.goals);
+    if (left) this.impressions.outcomes.correct(left.impression, left.after, config);
+    this.database.count("skipped");
   }
 
   /**

@@ -103,15 +103,13 @@ export class OutcomeStore {
   }
 
   /** Stores what live impressions have brought without conversions that were refused, and counts their buckets anew. */
-  correct(corrections: readonly { readonly impression: StoredImpression; readonly after: StoredOutcome | null }[], windows: Windows): void {
-    for (const { impression, after } of corrections) {
-      const before = this.#detailsOf(impression);
-      this.#countChange(impression, before, after);
-      this.#store(impression, before, after, windows);
-    }
+  correct(impression: StoredImpression, after: StoredOutcome | null, windows: Windows): void {
+    const before = this.#detailsOf(impression);
+    this.#countChange(impression, before, after);
+    this.#store(impression, before, after, windows);
     const { ms } = windows.window;
-    const buckets = new Set(corrections.map(({ impression }) => bucketAt(shownAtOf(impression.id), ms)));
-    for (const bucket of buckets) this.#tallies.recount(bucket, windows, this.#broughtBetween(bucket, bucketEnd(bucket, ms)));
+    const bucket = bucketAt(shownAtOf(impression.id), ms);
+    this.#tallies.recount(bucket, windows, this.#broughtBetween(bucket, bucketEnd(bucket, ms)));
   }
 
   *#broughtBetween(from: number, before: number): Generator<{ readonly id: string; readonly arm: string; readonly brought: Brought }> {

@@ -1,0 +1,32 @@
+import { runInDurableObject } from "cloudflare:test";
+import { expect, it } from "vitest";
+import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
+import { TABLES } from "../../../worker/learner/store/schema.ts";
+import { createModel, describeModel, learnerOf } from "../support/client.ts";
+
+it("a new model has the tables of the schema, and no others", async () => {
+  const model = await createModel();
+  const tables = await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) =>
+    sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'").toArray(),
+  );
+  expect(tables.map(({ name }) => name).toSorted()).toEqual([...TABLES, "schema"].toSorted());
+});
+
+it.each([
+  ["a later schema", "UPDATE schema SET version = 19", /has schema 19, this worker reads schema 18: deploy the newer worker again/],
+  ["a schema before the first release", "UPDATE schema SET version = 17", /has schema 17, .* older than version 0\.1\.0: export the log/],
+  ["the first schemas, which stored no number", "DROP TABLE schema", /has schema 0, .* older than version 0\.1\.0/],
+])("a database of %s is refused, and stays as it is", async (_, change, message) => {
+  const model = await createModel();
+  const before = await describeModel(model);
+  await runInDurableObject(learnerOf(model), (_, { storage }) => {
+    storage.sql.exec(change);
+    const all = () => storage.sql.exec("SELECT name, sql FROM sqlite_master ORDER BY name").toArray();
+    const tables = all();
+    expect(() => new LearnerStore(storage)).toThrow(message);
+    expect(all()).toEqual(tables);
+    storage.sql.exec("CREATE TABLE IF NOT EXISTS schema (version INTEGER NOT NULL); DELETE FROM schema; INSERT INTO schema VALUES (18)");
+    expect(() => new LearnerStore(storage)).not.toThrow();
+  });
+  expect(await describeModel(model)).toEqual(before);
+});
