@@ -26,6 +26,8 @@ export interface Parts {
   readonly closing: Closing;
   /** Absent without a bucket. */
   readonly archive?: Archive;
+  /** Makes a change that deletes rows, when no file of the archive is being written. */
+  readonly abandon: (change: () => Promise<void>) => Promise<void>;
   readonly upkeep: Upkeep;
 }
 
@@ -48,5 +50,19 @@ export function partsOf(storage: DurableObjectStorage, env: Environment): Parts 
     archive ? archiving(store, current, archive) : pruning(store, current),
   ]);
   const running = new RunningModel(env, { store, current, coordinator, relearning, upkeep });
-  return { env, store, current, running, relearning, coordinator, keyHome, publishing, closing, upkeep, ...(archive && { archive }) };
+  const abandon = async (change: () => Promise<void>) => (archive ? archive.abandon(change) : change());
+  return {
+    env,
+    store,
+    current,
+    running,
+    relearning,
+    coordinator,
+    keyHome,
+    publishing,
+    closing,
+    abandon,
+    upkeep,
+    ...(archive && { archive }),
+  };
 }

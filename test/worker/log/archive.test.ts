@@ -1,4 +1,4 @@
-import { evictDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { LIMITS } from "../../../worker/domain/archive/archive-file.ts";
@@ -232,4 +232,69 @@ it("keeps the files of a deleted model until they are deleted too", async () => 
   expect((await keysOf(model)).length).toBeGreaterThan(0);
   expect((await call("DELETE", `/v1/models/${model}/archive`)).status).toBe(204);
   expect(await keysOf(model)).toEqual([]);
+});
+
+/** Runs a model's alarm while each file takes a while to be written, and `change` once the first is on its way. */
+async function whileWriting(model: string, change: () => Promise<void>): Promise<void> {
+  const bucket = Object.getPrototypeOf(env.BUCKET);
+  const { put } = bucket;
+  let writing = 0;
+  bucket.put = async function (...given: unknown[]) {
+    writing++;
+    await scheduler.wait(200);
+    return put.apply(this, given);
+  };
+  try {
+    const done = runDurableObjectAlarm(learnerOf(model));
+    // A promise that the learner resolves would bind it to this test.
+    while (writing === 0) await scheduler.wait(5);
+    await Promise.all([change(), done]);
+    // A file that nothing waited for would appear now.
+    await scheduler.wait(300);
+  } finally {
+    bucket.put = put;
+  }
+}
+
+/** Calls that are made one after the other. */
+const deleted =
+  (model: string, ...paths: string[]) =>
+  async () => {
+    for (const path of paths) expect((await call("DELETE", `/v1/models/${model}${path}`)).status).toBe(204);
+  };
+
+it.each([
+  ["its archive and then itself", ["/archive", ""]],
+  ["itself and then its archive", ["", "/archive"]],
+  // Its day was not archived yet.
+  ["itself alone", [""]],
+])("leaves no file of a model that is deleted while a file is written: %s", async (_, paths) => {
+  const model = await begun();
+  await whileWriting(model, deleted(model, ...paths));
+  expect(await keysOf(model)).toEqual([]);
+});
+
+it("leaves no file of a day that a reset deletes while a file is written", async () => {
+  const model = await begun();
+  await whileWriting(model, async () => {
+    // What is refused deletes nothing.
+    expect((await call("POST", `/v1/models/${model}/reset`, { window: { ms: -1 } })).status).toBe(422);
+    expect((await keysOf(model)).length).toBeGreaterThan(0);
+    expect((await call("POST", `/v1/models/${model}/reset`, {})).status).toBe(200);
+  });
+  expect(await keysOf(model)).toEqual([]);
+  expect((await recommend(model)).length).toBe(1);
+});
+
+it("erases in a file that is being written", async () => {
+  const model = await begun();
+  const [, ...lines] = await logOf(model);
+  const [first] = lines.flatMap(({ type, id }) => (type === "impression" ? [id as string] : []));
+  await whileWriting(model, async () => {
+    expect((await call("DELETE", `/v1/models/${model}/keys/order%201`)).body).toEqual({ erased: 3 });
+  });
+  await forget(model, DUE + MINUTE_MS);
+  const archived = await archivedLines(model);
+  expect(archived.some(({ id }) => id === first)).toBe(true);
+  expect(archived.filter(({ type }) => type !== "mark").map(({ type }) => type)).toEqual(Array(4).fill("erased"));
 });

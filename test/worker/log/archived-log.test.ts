@@ -179,4 +179,7 @@ it("names the archived files of all shards, and says that it cannot put them tog
   await expect(verify(() => log)).rejects.toThrow("as the archives of 3 shards cannot be put together yet");
   const files = await archiveOf(shardName(model, 1));
   expect(() => files.before(JSON.parse(log[0]))).toThrow("expected no archive, as the model has 3 shards");
+  expect((await call("DELETE", `/v1/models/${model}/archive`)).status).toBe(204);
+  for (let shard = 0; shard < 3; shard++) expect(await keysOf(shardName(model, shard))).toEqual([]);
+  expect(JSON.parse((await exported(model))[0]).archive).toBeUndefined();
 });

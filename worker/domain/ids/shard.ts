@@ -5,7 +5,7 @@ export interface MergedMark {
 }
 
 /** Separates a model's name from a shard's number. No name of a model contains it. */
-const SEPARATOR = "~";
+export const SEPARATOR = "~";
 
 /** Name of the object, of the journal and of the archive of a shard. Shard 0 coordinates the others, and has the model's own name. */
 export function shardName(model: string, shard: number): string {

@@ -1,5 +1,6 @@
 import { changeBetween, checkActions } from "../../domain/catalogue/catalogue.ts";
 import type { KeyHashes } from "../../domain/ids/join-key.ts";
+import { shardName } from "../../domain/ids/shard.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { bucketAt } from "../../domain/impression/bucket.ts";
 import { checkCandidates, checkNumbers } from "../../domain/model/capacity.ts";
@@ -63,12 +64,17 @@ export class Administration implements Implemented<AdministrationRpc> {
   }
 
   async reset(body: ModelBody | null): Promise<null> {
-    const { store, publishing, upkeep } = this.#parts;
+    const { store, publishing, upkeep, abandon } = this.#parts;
     if (!store.exists) throw unknownModel();
     const { shards } = store.config;
-    const config = body ? await configureModel({ shards, ...body }) : renewed(store.config);
-    checkGrows({ shards }, config);
-    store.reset(withVocabulary(config, store.catalogue.actions), Math.max(Date.now(), store.generation + 1));
+    const given = body && (await configureModel({ shards, ...body }));
+    if (given) checkGrows({ shards }, given);
+    await abandon(async () => {
+      if (!store.exists) throw unknownModel();
+      const config = given ?? renewed(store.config);
+      checkGrows(store.config, config);
+      store.reset(withVocabulary(config, store.catalogue.actions), Math.max(Date.now(), store.generation + 1));
+    });
     upkeep.disarm();
     await upkeep.now(() => publishing.publish());
     return null;
@@ -97,8 +103,8 @@ export class Administration implements Implemented<AdministrationRpc> {
   }
 
   async remove(): Promise<null> {
-    const { store, coordinator, publishing, upkeep } = this.#parts;
-    await publishing.inTurn(async () => {
+    const { store, coordinator, publishing, upkeep, abandon } = this.#parts;
+    const removed = async () => {
       if (!store.exists) throw unknownModel();
       // First, because it may fail, and then the model is still whole.
       if (store.shard === 0) await publishing.withdraw();
@@ -106,12 +112,15 @@ export class Administration implements Implemented<AdministrationRpc> {
       await this.#storage.deleteAlarm();
       await store.deleteAll();
       upkeep.disarm();
-    });
+    };
+    await abandon(() => publishing.inTurn(removed));
     return null;
   }
 
   async removeArchive(name: string): Promise<null> {
-    await this.#parts.archive?.deleteAll(name);
+    const { store, archive, coordinator } = this.#parts;
+    if (store.exists) await coordinator.askOthers((stub, shard) => stub.removeArchive(shardName(name, shard)));
+    await archive?.deleteAll(name);
     return null;
   }
 

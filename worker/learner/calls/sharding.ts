@@ -29,7 +29,7 @@ export class Sharding implements Implemented<ShardRpc> {
   async follow(name: string, order: Order): Promise<Sums> {
     const { env, store, current, running, relearning, upkeep } = this.#parts;
     try {
-      await follow({ store, relearning, current }, name, order, firstBucket(env, order.config));
+      await follow(this.#parts, name, order, firstBucket(env, order.config));
     } finally {
       if (relearning.isRunning && !relearning.isCaughtUp) await upkeep.hurry();
     }

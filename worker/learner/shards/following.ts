@@ -9,6 +9,8 @@ interface Shard {
   readonly store: LearnerStore;
   readonly relearning: Relearning;
   readonly current: CurrentModel;
+  /** @see Archive.abandon */
+  readonly abandon: (change: () => Promise<void>) => Promise<void>;
 }
 
 /**
@@ -16,16 +18,23 @@ interface Shard {
  * @param name of the shard. @param watermark of a shard that does not exist yet.
  * @throws {Problem} 409 if the shard has followed a later order of another generation or term, 503 if it has not learnt its log again.
  */
-export async function follow({ store, relearning, current }: Shard, name: string, order: Order, watermark: number): Promise<void> {
+export async function follow(shard: Shard, name: string, order: Order, watermark: number): Promise<void> {
+  const { store, relearning, current, abandon } = shard;
   const { generation, config, homes, horizon, catalogue, term, back } = order;
   const isNew = !store.exists;
   if (isNew) store.create({ name, config, generation, watermark, homes });
   if (store.generation > generation) {
     throw new Problem(409, `the shard is of generation ${store.generation}, and the order of the earlier ${generation}`);
   }
-  const isReset = store.generation < generation;
-  if (isReset) store.reset(config, generation, homes);
-  if (isNew || isReset) store.transact(() => store.beginAt(horizon, term));
+  if (isNew) store.transact(() => store.beginAt(horizon, term));
+  if (store.generation < generation) {
+    await abandon(async () => {
+      if (!store.exists || store.generation >= generation) return;
+      store.reset(config, generation, homes);
+      store.transact(() => store.beginAt(horizon, term));
+    });
+    return follow(shard, name, order, watermark);
+  }
   if (store.term < term) {
     const raised = () => store.raiseTerm(term);
     if (back !== null) await current.get().live.rollBack(back, raised);

@@ -2,6 +2,7 @@ import { bytesToHex } from "@noble/hashes/utils.js";
 import { ArchiveError, ArchiveFile, type EncodedFile, encodeFile } from "../../domain/archive/archive-file.ts";
 import { type LogLine, type LogRow, logLine } from "../../domain/archive/log-line.ts";
 import type { KeyHashes } from "../../domain/ids/join-key.ts";
+import { SEPARATOR } from "../../domain/ids/shard.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { dayOf, type Part, type Volume } from "../store/archive-store.ts";
@@ -38,7 +39,7 @@ export class Archive {
    */
   run(before: number, forget: (volume: Volume, andThen: () => void) => Promise<void>): Promise<void> {
     return this.#turns.take(async () => {
-      const volume = this.#volume(before);
+      const volume = this.#store.exists && this.#volume(before);
       if (!volume) return;
       for (let files = 0; files < FILES_AT_ONCE; files++) {
         if (await this.#write(volume)) continue;
@@ -81,7 +82,7 @@ export class Archive {
     const file = await encodeFile(head, linesOf(archive.rows(volume, last)), () => scheduler.wait(0));
     if (!file) return false;
     const part = ofDay.length;
-    const key = `${this.#prefix(generation)}day=${new Date(day).toISOString().slice(0, 10)}/${String(part).padStart(4, "0")}.parquet`;
+    const key = `${this.#folder(day)}${String(part).padStart(4, "0")}.parquet`;
     const sha256 = await this.#put(key, file.bytes, await this.#bucket.head(key));
     this.#store.transact(() => {
       this.#check(volume);
@@ -90,8 +91,9 @@ export class Archive {
     return true;
   }
 
-  #prefix(generation: number): string {
-    return `model=${this.#store.name}/generation=${generation}/`;
+  #folder(day: number): string {
+    const { name, generation } = this.#store;
+    return `model=${name}/generation=${generation}/day=${new Date(day).toISOString().slice(0, 10)}/`;
   }
 
   /** Puts a file unless the bucket has it. Another writer's object is never replaced unseen. */
@@ -107,23 +109,42 @@ export class Archive {
     return sha256;
   }
 
-  /** Compares a volume's folder with the noted files. Deletes files that no part is, which an interrupted attempt may have left. */
+  /** Compares a volume's folder with the noted files. */
   async #confirm(volume: Volume): Promise<void> {
-    const parts = new Set(this.#store.archive.parts([volume.day]).map(({ key }) => key));
-    const folder = `${this.#prefix(this.#store.generation)}day=${new Date(volume.day).toISOString().slice(0, 10)}/`;
+    const [lost] = await this.#tidy(volume);
+    if (lost === undefined) return;
+    // A lost file cannot be written again once its rows are forgotten.
+    this.#store.transact(() => {
+      this.#check(volume);
+      this.#store.archive.restart(volume);
+    });
+    throw new Problem(503, `${lost}: the bucket has lost the file; the alarm writes it again`);
+  }
+
+  /** Deletes the files of a volume's folder that no part is, as an interrupted attempt leaves them. Returns the parts that the bucket lacks. */
+  async #tidy({ day }: Volume): Promise<Set<string>> {
+    const parts = new Set(this.#store.archive.parts([day]).map(({ key }) => key));
     const left: string[] = [];
-    for await (const key of this.#keys(folder)) {
+    for await (const key of this.#keys(this.#folder(day))) {
       if (!parts.delete(key)) left.push(key);
     }
-    // A lost file cannot be written again once its rows are forgotten.
-    if (parts.size > 0) {
-      this.#store.transact(() => {
-        this.#check(volume);
-        this.#store.archive.restart(volume);
-      });
-      throw new Problem(503, `${Array.from(parts)[0]}: the bucket has lost the file; the alarm writes it again`);
-    }
     if (left.length > 0) await this.#bucket.delete(left);
+    return parts;
+  }
+
+  /**
+   * Makes a change that deletes the model's rows, after the file that is being written. The files of an unfinished volume are deleted first:
+   * their rows are not archived yet.
+   */
+  abandon(change: () => Promise<void>): Promise<void> {
+    return this.#turns.take(async () => {
+      const volume = this.#store.exists && this.#store.archive.volume;
+      if (volume) {
+        this.#store.transact(() => this.#store.archive.restart(volume));
+        await this.#tidy(volume);
+      }
+      await change();
+    });
   }
 
   async *#keys(prefix: string): AsyncGenerator<string> {
@@ -204,11 +225,11 @@ export class Archive {
     return { file: await ArchiveFile.open(key, { byteLength: bytes.byteLength, slice }), object };
   }
 
-  /** Deletes the files of all generations of the model, which may be deleted. A volume in progress begins again. */
+  /** Deletes the files of all generations of the model, which may be deleted, and of its shards. A volume in progress begins again. */
   deleteAll(model: string): Promise<void> {
     return this.#turns.take(async () => {
       const keys: string[] = [];
-      for await (const key of this.#keys(`model=${model}/`)) keys.push(key);
+      for (const prefix of [`model=${model}/`, `model=${model}${SEPARATOR}`]) for await (const key of this.#keys(prefix)) keys.push(key);
       if (this.#store.exists) this.#store.transact(() => this.#store.archive.deleteParts());
       for (let i = 0; i < keys.length; i += DELETED_AT_ONCE) await this.#bucket.delete(keys.slice(i, i + DELETED_AT_ONCE));
     });
