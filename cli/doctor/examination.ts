@@ -16,6 +16,8 @@ const POLL_MS = 250;
 const SENDERS = ["stripe", "shopify"];
 /** A name that no sender has. Its answer shows whether AFTERCLICK_SENDERS can be read. */
 const NO_SENDER = "doctor-invalid";
+/** Most failing models that a finding names. */
+const MOST_NAMED = 5;
 /** An origin that no page has. */
 const NO_ORIGIN = "https://doctor.invalid";
 
@@ -38,6 +40,11 @@ export interface ExaminationOptions {
 /** A fault of the worker, and its remedy. */
 class Wrong extends Error {}
 
+interface Relearning {
+  readonly done: number;
+  readonly rows: number;
+}
+
 interface Recommended {
   readonly windowEndsAt: number;
   readonly actions: readonly { readonly impressionId: string }[];
@@ -51,6 +58,7 @@ export async function* examine(options: ExaminationOptions): AsyncGenerator<Find
     yield finding;
     if (finding.state === "wrong") return;
   }
+  yield await outcome("models", () => examination.checkModels());
   let broken = "";
   // Without the model, no check says anything of the worker.
   const isSkipped = (needs: boolean): boolean => broken === "model" || (broken !== "" && needs);
@@ -90,6 +98,8 @@ type Check = readonly [check: string, run: () => Promise<string>];
 
 class Examination {
   readonly #options: ExaminationOptions;
+  /** The models that the worker lists. */
+  #models: readonly string[] = [];
   #shown: Recommended | undefined;
 
   constructor(options: ExaminationOptions) {
@@ -147,13 +157,45 @@ class Examination {
 
   async #secretKey(): Promise<string> {
     const { base, keys } = this.#options;
-    const { body } = await call<{ models: unknown[] }>(base, "/v1/models", { key: keys.get("AFTERCLICK_SECRET_KEY"), attempts: 2 }).catch(
-      (error) => {
-        if (!(error instanceof ApiError) || (error.status !== 401 && error.status !== 403)) throw error;
-        throw new Wrong(`${error.message}. Set AFTERCLICK_SECRET_KEY to the secret key of this worker`);
-      },
-    );
-    return `accepted; published models: ${body.models.length}`;
+    const { body } = await call<{ models: { model: string }[] }>(base, "/v1/models", {
+      key: keys.get("AFTERCLICK_SECRET_KEY"),
+      attempts: 2,
+    }).catch((error) => {
+      if (!(error instanceof ApiError) || (error.status !== 401 && error.status !== 403)) throw error;
+      throw new Wrong(`${error.message}. Set AFTERCLICK_SECRET_KEY to the secret key of this worker`);
+    });
+    this.#models = body.models.map(({ model }) => model);
+    return `accepted; published models: ${this.#models.length}`;
+  }
+
+  /** Tries each listed model. @throws {Wrong} naming those that fail, with their answers. */
+  async checkModels(): Promise<string> {
+    const failing: string[] = [];
+    let relearning = "";
+    for (const model of this.#models) {
+      try {
+        const rows = await this.#try(model);
+        if (rows) relearning += `; ${model} learns its log again: ${rows.done} of ${rows.rows} rows`;
+      } catch (error) {
+        if (!(error instanceof ApiError || error instanceof UnreachableError)) throw error;
+        // KV may list a model for a minute after its deletion.
+        if (!(error instanceof ApiError) || error.status >= 500) failing.push(error.message + remedyOf(error));
+      }
+    }
+    if (failing.length === 0) return `decide, and their learners answer: ${this.#models.length}${relearning}`;
+    const more = failing.length > MOST_NAMED ? `; and ${failing.length - MOST_NAMED} more` : "";
+    throw new Wrong(`${failing.length} of ${this.#models.length} fail: ${failing.slice(0, MOST_NAMED).join("; ")}${more}`);
+  }
+
+  /** Asks a model for a list with a pin that no catalogue has: it is refused as late as possible, so no impression is left. */
+  async #try(model: string): Promise<Relearning | null | undefined> {
+    const { base, keys, model: unknown } = this.#options;
+    const [path, key] = [`/v1/models/${model}`, keys.get("AFTERCLICK_SECRET_KEY")];
+    const json = { pin: [{ action: unknown, place: 0 }] };
+    await call(base, `${path}/recommendations`, { method: "POST", json, key, attempts: 2 }).catch((error) => {
+      if (!(error instanceof ApiError) || error.status !== 422) throw error;
+    });
+    return (await call<{ relearning?: Relearning | null }>(base, path, { key, attempts: 2 })).body.relearning;
   }
 
   async #create(): Promise<string> {

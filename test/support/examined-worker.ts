@@ -39,6 +39,8 @@ export class ExaminedWorker {
     },
     "PUT */actions": () => Response.json({}),
     "POST */recommendations": () => recommended(),
+    "POST /v1/models/other/recommendations": refuse(422),
+    "GET /v1/models/other": () => Response.json({ relearning: null }),
     "OPTIONS */recommendations": ({ headers }) => {
       const from = headers.get("origin") as string;
       return new Response(null, { headers: from === SHOP ? { "access-control-allow-origin": from } : {} });

@@ -31,9 +31,9 @@ it("prints a line for each check, and that the worker works", async () => {
     "ok      address         https://worker.example answers in 0 ms",
     "ok      secret key      accepted; published models: 0",
   ]);
-  expect(lines[8]).toBe("ok      origins         pages of https://shop.example may call, others may not");
-  expect(lines[11]).toMatch(/^ok {6}clean-up {8}model doctor-[0-9a-f]{12} deleted$/);
-  expect(lines.slice(12)).toEqual(["", "The worker works.", ""]);
+  expect(lines[9]).toBe("ok      origins         pages of https://shop.example may call, others may not");
+  expect(lines[12]).toMatch(/^ok {6}clean-up {8}model doctor-[0-9a-f]{12} deleted$/);
+  expect(lines.slice(13)).toEqual(["", "The worker works.", ""]);
 });
 
 it("makes a model of another name each time", async () => {

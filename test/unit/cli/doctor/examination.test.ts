@@ -5,7 +5,20 @@ import { type Answer, ExaminedWorker, found, refuse } from "../../../support/exa
 // The doctor examines a simulated worker, with one answer changed at a time.
 
 const ALL = [
-  ...["address", "secret key", "model", "recommendation", "clock", "webhook", "learning", "publishable key", "origins", "senders", "KV"],
+  ...[
+    "address",
+    "secret key",
+    "models",
+    "model",
+    "recommendation",
+    "clock",
+    "webhook",
+    "learning",
+    "publishable key",
+    "origins",
+    "senders",
+    "KV",
+  ],
   "clean-up",
 ];
 
@@ -49,7 +62,7 @@ it.each<[base: string, changed: Record<string, Answer>, check: string, text: str
 });
 
 it.each<[changed: Record<string, Answer>, check: string, text: string, skipped: string[]]>([
-  [{ "PUT *": refuse(422) }, "model", "answered 422: no", ALL.slice(3, -1)],
+  [{ "PUT *": refuse(422) }, "model", "answered 422: no", ALL.slice(4, -1)],
   [{ "POST */recommendations": refuse(422) }, "recommendation", "answered 422", ["webhook", "learning"]],
   [{ "POST /v1/conversions": refuse(401) }, "webhook", "Set AFTERCLICK_WEBHOOK_SECRET to a webhook secret", ["learning"]],
   [
@@ -69,6 +82,31 @@ it.each<[changed: Record<string, Answer>, check: string, text: string, skipped: 
   expect(named.map((each) => each.check)).toEqual(skipped);
   for (const each of named) expect(each.text).toBe(`needs "${check}"`);
   expect(worker.calls).toContain("DELETE *");
+});
+
+it.each<[changed: Record<string, Answer>, state: string, text: string]>([
+  [{}, "ok", "decide, and their learners answer: 2"],
+  [{ "GET /v1/models/b": () => Response.json({ relearning: { done: 3, rows: 9 } }) }, "ok", "b learns its log again: 3 of 9 rows"],
+  [
+    { "POST /v1/models/b/recommendations": refuse(500, "broken") },
+    "wrong",
+    "1 of 2 fail: POST /v1/models/b/recommendations answered 500: broken",
+  ],
+  [{ "GET /v1/models/a": refuse(500, "broken") }, "wrong", "1 of 2 fail: GET /v1/models/a answered 500: broken"],
+  [{ "POST /v1/models/a/recommendations": refuse(404) }, "ok", "decide, and their learners answer: 2"],
+])("tries each listed model, and leaves no impression in it: %j", async (changed, state, text) => {
+  const { answers } = worker;
+  answers["GET /v1/models"] = () =>
+    Response.json({ models: ["a", "b", ...(worker.exists ? ["doctor-1"] : [])].map((model) => ({ model })) });
+  for (const model of ["a", "b"]) {
+    answers[`POST /v1/models/${model}/recommendations`] = refuse(422);
+    answers[`GET /v1/models/${model}`] = () => Response.json({ relearning: null });
+  }
+  Object.assign(answers, changed);
+  const findings = await found();
+  expect(findings.find(({ check }) => check === "models")).toMatchObject({ state, text: expect.stringContaining(text) });
+  expect(states(findings).at(-1)).toBe("ok clean-up");
+  for (const { body } of worker.asksOf("POST /v1/models/a/recommendations")) expect(JSON.parse(body).pin).toHaveLength(1);
 });
 
 it("says that its model is still there if it cannot be deleted", async () => {
