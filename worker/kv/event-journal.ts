@@ -24,20 +24,20 @@ export class EventJournal {
     await this.#kv.put(await this.#key(event), "", { expiration, metadata: event });
   }
 
-  /** Notes that the learner did not get an event. Closing then reads the event's bucket even if the learner has no row in it. */
+  /** Notes that the learner did not get an event. It takes noted events long before it reads a whole bucket, and buckets without rows too. */
   async noteMissing(event: ConversionEvent): Promise<void> {
     // One key per event, because KV takes one write per second for a key.
-    await this.#kv.put(`owed/${await this.#key(event)}`, "", { expiration: this.#expiration(event.impression) });
+    await this.#kv.put(`owed/${await this.#key(event)}`, "", { expiration: this.#expiration(event.impression), metadata: event });
   }
 
-  /** Starts of the buckets with noted missing events. */
-  async bucketsWithMissing(): Promise<number[]> {
-    const prefix = `owed/event/${this.#model}/`;
-    const buckets = new Set<number>();
-    for await (const keys of this.#keys(prefix)) {
-      for (const { name } of keys) buckets.add(Number(name.slice(prefix.length).split("/")[0]));
-    }
-    return [...buckets];
+  /** The noted events, page by page. */
+  async *noted(): AsyncGenerator<ConversionEvent[]> {
+    for await (const keys of this.#keys(`owed/event/${this.#model}/`)) yield keys.flatMap(({ metadata }) => metadata ?? []);
+  }
+
+  /** Deletes the notes of events. */
+  async settle(events: readonly ConversionEvent[]): Promise<void> {
+    await Promise.all(events.map(async (event) => this.#kv.delete(`owed/${await this.#key(event)}`)));
   }
 
   async delete(event: ConversionEvent): Promise<void> {

@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Environment } from "../environment.ts";
+import { Problem } from "../protocol/problem.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
 import { Administration } from "./calls/administration.ts";
 import { answer } from "./calls/answer.ts";
@@ -7,6 +8,7 @@ import { Reading } from "./calls/reading.ts";
 import { Serving } from "./calls/serving.ts";
 import { Sharding } from "./calls/sharding.ts";
 import { partsOf } from "./parts.ts";
+import { WAS_BEHIND } from "./upkeep/closing.ts";
 import type { Upkeep } from "./upkeep/upkeep.ts";
 
 /** The calls by audience. Each method of these classes is a call of the learner. */
@@ -23,8 +25,10 @@ export interface Learner extends LearnerRpc {}
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the static block gives the class the methods of the interface.
 export class Learner extends DurableObject<Environment> {
   /** In the order of `AUDIENCES`. */
-  readonly #audiences: readonly object[];
-  readonly #upkeep: Upkeep;
+  readonly #audiences: readonly object[] = [];
+  readonly #upkeep?: Upkeep;
+  /** Why each call fails. Absent if the state can be opened. */
+  readonly #refusal?: Problem;
 
   static {
     for (const [place, { prototype }] of AUDIENCES.entries()) {
@@ -32,7 +36,10 @@ export class Learner extends DurableObject<Environment> {
         if (name === "constructor") continue;
         // Callers reach the methods of a prototype, and no others.
         const value = function (this: Learner, ...given: unknown[]) {
-          return answer(() => (this.#audiences[place] as Calls)[name](...given));
+          return answer(async () => {
+            if (this.#refusal) throw this.#refusal;
+            return (this.#audiences[place] as Calls)[name](...given);
+          });
         };
         Object.defineProperty(Learner.prototype, name, { value, configurable: true, writable: true });
       }
@@ -41,13 +48,20 @@ export class Learner extends DurableObject<Environment> {
 
   constructor(ctx: DurableObjectState, env: Environment) {
     super(ctx, env);
-    const parts = partsOf(ctx.storage, env);
-    this.#audiences = AUDIENCES.map((Audience) => new Audience(parts, ctx.storage));
-    this.#upkeep = parts.upkeep;
-    void ctx.blockConcurrencyWhile(() => this.#upkeep.start());
+    try {
+      const parts = partsOf(ctx.storage, env);
+      this.#audiences = AUDIENCES.map((Audience) => new Audience(parts, ctx.storage));
+      this.#upkeep = parts.upkeep;
+      void ctx.blockConcurrencyWhile(() => parts.upkeep.start());
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      this.#refusal = error;
+      ctx.storage.kv.put(WAS_BEHIND, true);
+    }
   }
 
-  override alarm(): Promise<void> {
-    return this.#upkeep.run();
+  /** Without its state there is nothing to do. The next start sets the alarm again. */
+  override async alarm(): Promise<void> {
+    await this.#upkeep?.run();
   }
 }

@@ -40,7 +40,7 @@ export function partsOf(storage: DurableObjectStorage, env: Environment): Parts 
   const coordinator = new Coordinator(env, store, current);
   const keyHome = new KeyHome(env, store, current);
   const publishing = new Publishing(env, store, current, coordinator);
-  const closing = new Closing(env, store, current);
+  const closing = new Closing(storage, env, store, current);
   const upkeep = new Upkeep(storage, store, [
     new RelearningTask(store, relearning, coordinator, publishing),
     keyHome.task,

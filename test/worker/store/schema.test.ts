@@ -1,8 +1,8 @@
-import { runInDurableObject } from "cloudflare:test";
-import { expect, it } from "vitest";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { TABLES } from "../../../worker/learner/store/schema.ts";
-import { createModel, describeModel, learnerOf } from "../support/client.ts";
+import { call, convert, createModel, describeModel, learnerOf, show, statusesOf } from "../support/client.ts";
 
 it("a new model has the tables of the schema, and no others", async () => {
   const model = await createModel();
@@ -29,4 +29,41 @@ it.each([
     expect(() => new LearnerStore(storage)).not.toThrow();
   });
   expect(await describeModel(model)).toEqual(before);
+});
+
+describe("a worker of an earlier version than the database", () => {
+  const setSchema = async (model: string, by: number) => {
+    await runInDurableObject(learnerOf(model), (_, { storage }) => void storage.sql.exec("UPDATE schema SET version = version + ?", by));
+    await evictDurableObject(learnerOf(model));
+  };
+
+  it("says so in each answer of its learner, changes nothing, and lets KV take conversions, which are learnt at once afterwards", async () => {
+    const model = await createModel();
+    const [impressionId] = await show(model, {});
+    const before = await describeModel(model);
+    await setSchema(model, 1);
+    for (const [method, path] of [
+      ["GET", ""],
+      ["POST", "/recommendations"],
+      ["POST", "/reset"],
+      ["GET", "/events"],
+    ]) {
+      const { status, body } = await call(method, `/v1/models/${model}${path}`, method === "GET" ? undefined : {});
+      expect([path, status, body.detail]).toEqual([
+        path,
+        503,
+        expect.stringMatching(/has schema 19, this worker reads schema 18: deploy the newer/),
+      ]);
+    }
+    const sent = { impressionId, reward: 1 };
+    expect(statusesOf(await convert(sent))).toEqual(["accepted"]);
+    expect(await runDurableObjectAlarm(learnerOf(model))).toBe(true);
+    await setSchema(model, -1);
+    expect((await describeModel(model)).counts).toEqual(before.counts);
+    // The start has set the alarm.
+    expect(await runDurableObjectAlarm(learnerOf(model))).toBe(true);
+    expect((await describeModel(model)).counts).toMatchObject({ converted: 1 });
+    await evictDurableObject(learnerOf(model));
+    expect((await describeModel(model)).counts).toMatchObject({ converted: 1, duplicate: 0 });
+  });
 });

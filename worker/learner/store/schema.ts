@@ -126,14 +126,14 @@ export function createTables(sql: SqlStorage): void {
   sql.exec("INSERT INTO schema VALUES (?)", SCHEMA);
 }
 
-/** @throws {Problem} 500 if the database has another schema, which this worker leaves as it is. */
+/** @throws {Problem} 503 if the database has another schema, which this worker leaves as it is. */
 export function checkSchema(sql: SqlStorage): void {
   const numbered = sql.exec("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema'").toArray().length > 0;
   const version = numbered ? sql.exec<{ version: number }>("SELECT version FROM schema").one().version : 0;
   if (version === SCHEMA) return;
   const remedy =
     version > SCHEMA
-      ? "deploy the newer worker again"
+      ? "deploy the newer worker again; until then conversions with an impression id wait in KV"
       : "it is older than version 0.1.0: export the log with the worker that wrote it, delete the model and import the log";
-  throw new Problem(500, `the model's database has schema ${version}, this worker reads schema ${SCHEMA}: ${remedy}`);
+  throw new Problem(503, `the model's database has schema ${version}, this worker reads schema ${SCHEMA}: ${remedy}`);
 }

@@ -1,6 +1,7 @@
 import { toDyadic } from "../../../publication/featurizer.ts";
 import type { ConversionEvent } from "../../domain/conversion/event.ts";
-import { auditedAt, bucketAt, bucketEnd, closesAt, earliest } from "../../domain/impression/bucket.ts";
+import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { auditedAt, bucketAt, bucketEnd, closesAt } from "../../domain/impression/bucket.ts";
 import type { Environment } from "../../environment.ts";
 import { EventJournal } from "../../kv/event-journal.ts";
 import type { CurrentModel } from "../model/current-model.ts";
@@ -8,13 +9,18 @@ import { isMissing } from "../model/ledger.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Task } from "./upkeep.ts";
 
+/** The mark of a learner that could not open its state, in its key-value storage: whatever the schema, every version can set it. */
+export const WAS_BEHIND = "was behind";
+
 /** Closes the buckets of a model, and audits them a day later. */
 export class Closing {
   readonly #env: Environment;
   readonly #store: LearnerStore;
   readonly #current: CurrentModel;
+  readonly #marks: SyncKvStorage;
 
-  constructor(env: Environment, store: LearnerStore, current: CurrentModel) {
+  constructor({ kv }: DurableObjectStorage, env: Environment, store: LearnerStore, current: CurrentModel) {
+    this.#marks = kv;
     this.#env = env;
     this.#store = store;
     this.#current = current;
@@ -23,6 +29,7 @@ export class Closing {
   get tasks(): readonly Task[] {
     const timing = () => this.#current.get().timing;
     return [
+      { due: () => (this.#marks.get(WAS_BEHIND) === undefined ? undefined : Date.now()), run: () => this.#enterRefused() },
       {
         // Only buckets with rows make it due, because listing the journal costs a request to KV.
         due: () => timeOf(this.#store.oldestSince(this.#store.watermark), (open) => closesAt(open, timing())),
@@ -41,18 +48,33 @@ export class Closing {
    * Closes the buckets that are due: enters missing events from the journal, then raises the watermark. From then on no conversion
    * of the bucket counts. After an interruption, closing starts again with the same bucket.
    *
-   * A bucket without rows is closed too if the journal notes a missing event in it, because the registration of its impression may
-   * be lost.
+   * Noted events enter first, so that a bucket without rows is closed too: the registration of its impression may be lost.
    */
   async close(): Promise<void> {
+    await this.#enterNoted();
     const [store, journal, { timing }] = [this.#store, this.journal, this.#current.get()];
-    const noted = await journal.bucketsWithMissing();
     for (;;) {
-      const oldest = earliest(store.oldestSince(store.watermark), ...noted.filter((at) => at >= store.watermark));
+      const oldest = store.oldestSince(store.watermark);
       if (oldest === undefined || closesAt(oldest, timing) > Date.now()) return;
-      for await (const unknown of missing(store, journal, bucketAt(oldest, timing.windowMs))) this.#current.get().live.ingest(unknown);
+      for await (const unknown of missing(store, journal.list(bucketAt(oldest, timing.windowMs)))) this.#current.get().live.ingest(unknown);
       store.transact(() => store.close(bucketEnd(oldest, timing.windowMs)));
     }
+  }
+
+  /** Enters the events of open buckets that are noted as missing. A note goes when its event is here. */
+  async #enterNoted(): Promise<void> {
+    const [store, journal] = [this.#store, this.journal];
+    for await (const noted of journal.noted()) {
+      const open = noted.filter(({ impression }) => shownAtOf(impression) >= store.watermark);
+      this.#current.get().live.ingest(open.filter((event) => lacks(store, event)));
+      await journal.settle(open);
+    }
+  }
+
+  /** Enters what this learner refused while it was of an earlier version than its state. */
+  async #enterRefused(): Promise<void> {
+    await this.#enterNoted();
+    this.#marks.delete(WAS_BEHIND);
   }
 
   /** Time of the oldest impression in a closed bucket that is not audited. */
@@ -68,7 +90,7 @@ export class Closing {
       const oldest = this.#unaudited;
       if (oldest === undefined || auditedAt(oldest, timing) > Date.now()) return;
       let missed = 0;
-      for await (const unknown of missing(store, journal, bucketAt(oldest, timing.windowMs))) missed += unknown.length;
+      for await (const unknown of missing(store, journal.list(bucketAt(oldest, timing.windowMs)))) missed += unknown.length;
       store.transact(() => {
         store.database.count("missed", missed);
         store.raiseAudited(bucketEnd(oldest, timing.windowMs));
@@ -82,10 +104,11 @@ function timeOf(shownAt: number | undefined, time: (shownAt: number) => number):
   return shownAt === undefined ? undefined : time(shownAt);
 }
 
-/** The events of a bucket that are in the journal and missing here, page by page. */
-async function* missing(store: LearnerStore, journal: EventJournal, bucket: number): AsyncGenerator<ConversionEvent[]> {
-  const rules = store.config;
-  for await (const page of journal.list(bucket)) {
-    yield page.filter((event) => isMissing(store, { ...event, reward: event.reward === null ? null : toDyadic(event.reward) }, rules));
-  }
+/** The journalled events that are missing here, page by page. */
+async function* missing(store: LearnerStore, pages: AsyncGenerator<ConversionEvent[]>): AsyncGenerator<ConversionEvent[]> {
+  for await (const page of pages) yield page.filter((event) => lacks(store, event));
+}
+
+function lacks(store: LearnerStore, event: ConversionEvent): boolean {
+  return isMissing(store, { ...event, reward: event.reward === null ? null : toDyadic(event.reward) }, store.config);
 }
