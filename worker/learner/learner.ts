@@ -1,6 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Environment } from "../environment.ts";
-import { Problem } from "../protocol/problem.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
 import { Administration } from "./calls/administration.ts";
 import { answer } from "./calls/answer.ts";
@@ -28,7 +27,7 @@ export class Learner extends DurableObject<Environment> {
   readonly #audiences: readonly object[] = [];
   readonly #upkeep?: Upkeep;
   /** Why each call fails. Absent if the state can be opened. */
-  readonly #refusal?: Problem;
+  readonly #refusal?: unknown;
 
   static {
     for (const [place, { prototype }] of AUDIENCES.entries()) {
@@ -54,7 +53,6 @@ export class Learner extends DurableObject<Environment> {
       this.#upkeep = parts.upkeep;
       void ctx.blockConcurrencyWhile(() => parts.upkeep.start());
     } catch (error) {
-      if (!(error instanceof Problem)) throw error;
       this.#refusal = error;
       ctx.storage.kv.put(WAS_BEHIND, true);
     }
