@@ -54,6 +54,7 @@ describe("are refused", () => {
 
   it("when they are added to, removed from or changed in a running model, with both values", async () => {
     const model = await createModel({ goals });
+    await show(model, {});
     const change = async (changed: object) => (await call("PATCH", `/v1/models/${model}`, { goals: changed })).body.detail;
     const { click, purchase } = goals;
     expect(await change({ ...goals, cart: { weight: 1 } })).toContain('goals.cart: expected none, got {"weight":1}');
@@ -61,6 +62,7 @@ describe("are refused", () => {
     expect(await change({ purchase: { weight: 0.5 } })).toContain('goals.purchase.after: expected "click", got none');
     expect(await change({ click: { weight: 0 }, purchase })).toContain('goals.click.window: expected {"ms":60000}, got none');
     const without = await createModel();
+    await show(without, {});
     expect(await call("PATCH", `/v1/models/${without}`, { goals: { click } })).toMatchObject({
       status: 409,
       body: { detail: expect.stringContaining('goals: expected null, got {"click":') },
@@ -154,9 +156,9 @@ describe("a name that every object has", () => {
     expect(statusesOf(await convert({ impressionId, goal: "toString", reward: 1 }))).toEqual(["applied"]);
     expect((await call("GET", `/v1/impressions/${impressionId}`)).body.reward).toBe(0.5);
     const other = await createModel({ goals });
+    const [id] = await show(other, {});
     const added = await call("PATCH", `/v1/models/${other}`, { goals: { ...goals, toString: { weight: 1 } } });
     expect(added.body.detail).toContain('goals.toString: expected none, got {"weight":1}');
-    const [id] = await show(other, {});
     const { status, body } = await convert({ impressionId: id, goal: "toString", reward: 1 });
     expect([status, body.detail]).toEqual([422, "goal: expected one of click, purchase, got toString"]);
   });

@@ -50,6 +50,7 @@ it.each([
   [{ policy: "otf-lin-ts", window: { ms: 1000 } }, false],
 ])("a change to %j names the log as a remedy only if it is one", async (change, isRelearnable) => {
   const model = await createModel();
+  await show(model, {});
   const { status, body } = await call("PATCH", `/v1/models/${model}`, change);
   expect(status).toBe(409);
   expect(body.detail.includes('"from": "log"')).toBe(isRelearnable);

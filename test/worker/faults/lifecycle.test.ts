@@ -118,6 +118,7 @@ describe("a change of some options", () => {
     ["no window", { window: null }, 400, 'window: expected { "ms": 604800000 } for a week, got null'],
   ])("refuses %s, and stays as it is", async (_, body, status, detail) => {
     const model = await createModel();
+    await show(model, {});
     const before = await describeModel(model);
     expect(await patch(model, body)).toMatchObject({ status, body: { detail: expect.stringContaining(detail) } });
     expect(await describeModel(model)).toEqual(before);
@@ -240,6 +241,7 @@ describe("a model that was made under other defaults", () => {
     ["what its policy cannot do", { local: true, holdout: 0.1 }, 422],
   ])("refuses %s, and stays as it is", async (_, body, status) => {
     const model = await earlier({}, others);
+    await show(model, {});
     const before = await describeModel(model);
     expect((await put(model, body)).status).toBe(status);
     expect(await describeModel(model)).toEqual(before);

@@ -72,6 +72,7 @@ it.each([
 it("is absent by default, and a change needs a reset", async () => {
   const model = await createModel({ options });
   expect((await describeModel(model)).examination).toBeUndefined();
+  await call("POST", `/v1/models/${model}/recommendations`, { actions: candidates });
   const changed = await call("PATCH", `/v1/models/${model}`, { examination });
   expect(changed).toMatchObject({ status: 409, body: { detail: expect.stringContaining("examination") } });
   const { window } = await describeModel(model);

@@ -33,13 +33,11 @@ function withoutDefaults(config: ModelConfig): ModelConfig {
 
 function named({ policy, options }: Pick<ModelConfig, "policy" | "options">, config: ModelConfig): object {
   const isNamed = ([name, value]: [string, unknown]): boolean => {
+    if (name === "dimension") return false;
     const { [name]: _, ...others } = options as Record<string, unknown>;
     try {
-      const { [name]: own } = modelConfig({ ...config, policy, options: others } as unknown as ModelBody).options as Record<
-        string,
-        unknown
-      >;
-      return differences(own, value).length > 0;
+      const { options: own } = modelConfig({ ...config, policy, options: others } as unknown as ModelBody);
+      return differences((own as Record<string, unknown>)[name], value).length > 0;
     } catch {
       return true;
     }

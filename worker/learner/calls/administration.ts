@@ -43,7 +43,10 @@ export class Administration implements Implemented<AdministrationRpc> {
     const config = await (stored ? reconfigureModel(body, stored) : configureModel(body));
     // Another call has changed it meanwhile.
     if (store.configuration !== configuration) return this.configure(name, body);
-    if ("conflict" in config) throw await otherConfiguration(name, config, body, stored as ModelConfig);
+    if ("conflict" in config) {
+      await this.#renew(name, config, body);
+      return this.configure(name, body);
+    }
     if (stored && isSame(stored, config)) return { created: false };
     const now = Date.now();
     if (stored && config.shards > stored.shards) {
@@ -54,6 +57,31 @@ export class Administration implements Implemented<AdministrationRpc> {
     else store.create({ name, config, generation: now, watermark: firstBucket(env, config), homes: config.shards });
     await upkeep.now(() => publishing.publish());
     return { created: !stored };
+  }
+
+  /**
+   * Gives a model that has learnt no impression yet the configuration under which the learnt state would not be valid.
+   * @throws {Problem} 409 if it has learnt, or its log cannot be learnt again under it.
+   */
+  async #renew(name: string, { conflict }: Conflict, body: ModelBody): Promise<void> {
+    const { store, running, coordinator, relearning, publishing, upkeep } = this.#parts;
+    const { configuration } = store;
+    const relearnt = await this.#relearnable(body).catch(() => null);
+    const hasLearnt = relearnt === null || (await running.hasLearnt());
+    if (store.configuration !== configuration) return;
+    if (hasLearnt) throw otherConfiguration(name, conflict, relearnt !== null);
+    await running.relearn(relearnt);
+    await relearning.step();
+    if (!(await coordinator.takeOver(relearning))) throw new Problem(503, "a shard of the model cannot be reached; send the same again");
+    await upkeep.now(() => publishing.publish());
+  }
+
+  /** The configuration under which the model learns its log again. @throws {Problem} 422 if it cannot. */
+  async #relearnable(body: Partial<ModelBody>): Promise<ModelConfig> {
+    const { store, relearning } = this.#parts;
+    const config = withVocabulary(await relearntModel(body, store.config), store.catalogue.actions);
+    await relearning.check(config);
+    return config;
   }
 
   async reconfigure(body: ModelPatch): Promise<null> {
@@ -85,7 +113,7 @@ export class Administration implements Implemented<AdministrationRpc> {
     if (!store.exists) throw unknownModel();
     if (!body) await running.recover();
     else {
-      await running.relearn(await relearntModel(body, store.config));
+      await running.relearn(await this.#relearnable(body));
       await coordinator.announce();
     }
     return null;
@@ -225,12 +253,8 @@ export function firstBucket(env: Environment, { window }: Pick<ModelConfig, "win
   return bucketAt(Date.now() - window.ms - graceMs(env), window.ms);
 }
 
-/** The refusal of a change under which the learnt state would not be valid. It names learning again only where that would be taken. */
-async function otherConfiguration(name: string, { conflict }: Conflict, body: ModelBody, stored: ModelConfig): Promise<Problem> {
-  const relearnable = await relearntModel(body, stored).then(
-    () => true,
-    () => false,
-  );
+/** The refusal of a change under which the learnt state would not be valid. */
+function otherConfiguration(name: string, conflict: string, relearnable: boolean): Problem {
   const reset = `POST the new configuration to /v1/models/${name}/reset`;
   const remedy = relearnable
     ? `, or ${reset}: it learns the log again if the body says "from": "log", else it forgets what was learnt`

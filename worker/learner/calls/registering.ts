@@ -67,7 +67,7 @@ function rowOf(shown: Shown, { store, config, featurize, policies, byPage = fals
   const shownAt = shownAtOf(id);
   if (shownAt > Date.now() + CLOCK_TOLERANCE_MS) throw new Problem(422, "shownAt: lies in the future");
   if (shownAt < oldest && !store.impressions.registered(id, name)) {
-    throw new Problem(422, "shownAt: its window has passed, and the grace after it");
+    throw new Problem(422, `shownAt: ${oldest > store.retainedSince ? "its window has passed, and the grace after it" : deleted(store)}`);
   }
   if (byPage) checkPageTime(shownAt, Date.now());
   const action = features ? shown.action : store.catalogue.featured(shown.action);
@@ -88,6 +88,11 @@ function rowOf(shown: Shown, { store, config, featurize, policies, byPage = fals
     keys: counted(keys, byPage, config.pageKeys),
     byPage,
   };
+}
+
+function deleted({ retainedSince }: LearnerStore): string {
+  const since = new Date(retainedSince).toISOString();
+  return `expected ${since} or later, as a reset or the retention has deleted what was shown before: leave it out, or import it into a new model`;
 }
 
 function pastRowOf(line: PastLine, registering: Registering): PastRow | null {

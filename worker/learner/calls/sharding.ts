@@ -30,6 +30,8 @@ export class Sharding implements Implemented<ShardRpc> {
     const { env, store, current, running, relearning, upkeep } = this.#parts;
     try {
       await follow(this.#parts, name, order, firstBucket(env, order.config));
+      // A short log is learnt at once.
+      if (relearning.isRunning && !relearning.isCaughtUp) await relearning.step();
     } finally {
       if (relearning.isRunning && !relearning.isCaughtUp) await upkeep.hurry();
     }

@@ -8,7 +8,7 @@ import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { BlockRow } from "../../domain/impression/block.ts";
 import { appendedOf, type StoredImpression } from "../../domain/impression/impression.ts";
 import { withVocabulary } from "../../domain/model/encoding.ts";
-import { featurizer, type ModelConfig, startModel, withLearnt } from "../../domain/model/model.ts";
+import { acceptable, featurizer, type ModelConfig, startModel, withLearnt } from "../../domain/model/model.ts";
 import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
 import { differences } from "../../domain/model/reconfiguration.ts";
 import type { Relearning as Progress } from "../../protocol/model-answer.ts";
@@ -76,6 +76,24 @@ export class Relearning {
   get isCaughtUp(): boolean {
     const learning = this.#learning;
     return this.isRunning && learning?.times === this.#store.relearning.times && this.#store.seq - learning.seq < CAUGHT_UP_ROWS;
+  }
+
+  /** @throws {Problem} 422 naming a feature of the catalogue, or of the first impressions of the log, that does not fit a configuration. */
+  async check(config: ModelConfig): Promise<void> {
+    const policies = await startModel(config);
+    const { catalogue, log } = this.#store;
+    const featurize = this.#featurizerOf(config);
+    for (const action of catalogue.actions) featurize?.vector(undefined, action);
+    for (const line of log.page(0)) {
+      if (line.type !== "impression" || line.state !== "live") continue;
+      const { features } = rowOf(line, { featurize, catalogue });
+      acceptable(() => policies.forEach(({ policy }) => void (policy.dimension > 0 && policy.features(features))));
+    }
+  }
+
+  /** Makes features anew. Null if the stored ones stay. */
+  #featurizerOf(config: ModelConfig): Featurizer | null {
+    return differences(this.#store.config.encoder, config.encoder).length === 0 ? null : featurizer(config);
   }
 
   /** @param startedAt also tells it from another one. */
@@ -153,7 +171,7 @@ export class Relearning {
     const parts = relearning.snapshots.newest()?.parts;
     const policies = parts ? await restorePolicies(parts) : await startModel(config);
     if (times === relearning.times) this.#store.transact(() => relearning.rewind());
-    const featurize = differences(this.#store.config.encoder, config.encoder).length === 0 ? null : featurizer(config);
+    const featurize = this.#featurizerOf(config);
     const catalogue = new Catalogue(this.#store.catalogues.actionsAt(seq));
     this.#since = { seq, at: Date.now() };
     this.#learning = { times, config, policies, featurize, catalogue, seq, saved: seq };

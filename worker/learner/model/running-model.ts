@@ -62,6 +62,15 @@ export class RunningModel {
     return this.#coordinator.deciding(await this.policies());
   }
 
+  /** Whether the model has learnt an impression, or its state cannot be read now. */
+  async hasLearnt(): Promise<boolean> {
+    const newest = this.#coordinator.collect().then(() => this.publicPolicies());
+    return newest.then(
+      ([{ policy }]) => policy.impressions > 0,
+      () => true,
+    );
+  }
+
   /** The policies by which the model decides now. A shard asks its coordinator. */
   async decidingPolicies(): Promise<Policies> {
     const { model, shard } = shardOf(this.#store.name);
