@@ -2,6 +2,8 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, it, vi } from "vitest";
 import { verify } from "../../../cli/verify/verification.ts";
+import { Catalogue } from "../../../worker/domain/catalogue/catalogue.ts";
+import { decodeRecord, encodeRecord, wholeRecord } from "../../../worker/domain/catalogue/catalogue-record.ts";
 import { createApp } from "../../../worker/edge/app.ts";
 import { type CallOptions, call, convert, createModel, describeModel, learnerOf, recommend, show, statusesOf } from "../support/client.ts";
 import { tick, useClock } from "../support/clock.ts";
@@ -279,4 +281,12 @@ it("makes again from the log what isolates decided by catalogues newer than thei
   expect(lines.some(({ decision }) => decision?.catalogue !== undefined)).toBe(true);
   expect(lines.some(({ arm, decision }) => arm === "holdout" && decision.asked?.maxPer)).toBe(true);
   expect((await verify(() => log)).tally.decisions).toBeGreaterThan(50);
+});
+
+it("leaves out the columns of a catalogue that would make its record too long", async () => {
+  const record = (columns: number) => encodeRecord(wholeRecord("shop", 1, new Catalogue([{ id: "mug" }], 2), new Uint8Array(columns)));
+  expect((await decodeRecord(await record(19_000_000)))?.columns).toHaveLength(19_000_000);
+  const long = await decodeRecord(await record(20_000_000));
+  expect(long?.columns).toBeUndefined();
+  expect(long?.changes).toEqual([{ size: 1, changed: [[0, { id: "mug" }]] }]);
 });

@@ -53,6 +53,33 @@ it.each(["/v1/models/shop/recommendations", "/v1/models/shop/impressions", "/v1/
   },
 );
 
+it("takes no catalogue that KV or a message cannot hold, whichever way it comes, and stores nothing of it", async () => {
+  const model = await createModel({ serving: "edge", encoder: { dimension: 16 }, shards: 2 });
+  // Two bytes for each character of a message, three in UTF-8.
+  const texts = Array(64).fill("\u20ac".repeat(256));
+  const attributes = Object.fromEntries(Array.from("abcde", (name) => [name, texts]));
+  const part = (n: number) => ({ actions: Array.from({ length: 16 }, (_, i) => ({ id: `action-${n}-${i}`, attributes })) });
+  const change = (n: number) => call("PATCH", `/v1/models/${model}/actions`, part(n));
+  const state = async () => {
+    const { modelVersion, incidents } = await describeModel(model);
+    const record = await env.EVENTS.get(`catalogue/${model}`, "arrayBuffer");
+    return { modelVersion, incidents, bytes: record?.byteLength };
+  };
+  for (let n = 0; n < 4; n++) expect((await change(n)).status).toBe(200);
+  const before = await state();
+  expect(before).toMatchObject({ bytes: expect.toSatisfy((bytes: number) => bytes > 15_800_000), incidents: { unanswered: 0 } });
+  const asked = { actions: [{ id: "action-3-15" }] };
+  expect((await ask(model, asked)).status).toBe(201);
+  const detail = expect.stringMatching(/^actions: expected a catalogue of at most 16000000 bytes of JSON, got 197\d{5}: remove actions/);
+  expect(await change(4)).toMatchObject({ status: 422, body: { detail } });
+  expect(await state()).toEqual(before);
+  expect((await ask(model, asked)).status).toBe(201);
+  expect((await ask(model, { actions: [{ id: "action-4-0" }] })).status).toBe(422);
+  // There is room for another one.
+  expect((await call("PATCH", `/v1/models/${model}/actions`, { remove: part(0).actions.map(({ id }) => id) })).status).toBe(200);
+  expect((await change(4)).status).toBe(200);
+});
+
 it("has all its room again after each reset", async () => {
   const model = await createModel({ limits: { open: 3 } });
   for (let time = 0; time < 3; time++) {

@@ -21,6 +21,16 @@ it.each([
     "options.dimension: expected at most 512 beside",
   ],
   [
+    "goals",
+    { goals: Object.fromEntries(Array.from({ length: 13 }, (_, n) => [`goal-${n}`, { weight: 1 }])) },
+    "goals: expected at most 12 with 256 features, got 13",
+  ],
+  [
+    "goals beside a shadow",
+    { goals: { a: { weight: 1 }, b: { weight: 1 } }, encoder: { dimension: 512 }, shadows: [{ name: "s", policy: "uniform" }] },
+    "options.dimension: expected at most 256 beside",
+  ],
+  [
     "unique points",
     { policy: "gp-ts-sdf", options: { ...gaussian, capacity: 1025 } },
     "options.capacity: expected at most 1024 with 64 features, got 1025",

@@ -19,8 +19,13 @@ export function wholeRecord(model: string, generation: number, { version, action
   return { model, generation, version, base: null, changes: [changeBetween([], actions)], columns };
 }
 
-export function encodeRecord({ columns, ...record }: CatalogueRecord): Promise<Uint8Array<ArrayBuffer>> {
-  return encode(record, columns ? [columns] : []);
+/** Most bytes of a record with columns, so that KV takes it, and a message with a publication beside it. */
+const MOST_WITH_COLUMNS = 20_000_000;
+
+/** The record, without its columns if they make it too long: isolates then read the actions. */
+export async function encodeRecord({ columns, ...record }: CatalogueRecord): Promise<Uint8Array<ArrayBuffer>> {
+  const whole = await encode(record, columns ? [columns] : []);
+  return whole.length > MOST_WITH_COLUMNS && columns ? encode(record, []) : whole;
 }
 
 /** Undefined if the bytes are damaged, or written by another version during a deploy. */

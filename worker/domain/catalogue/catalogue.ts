@@ -5,6 +5,11 @@ import { type AttributeTypes, attributeTypes, matcher } from "./filter.ts";
 
 /** Most characters of an action as JSON. A row of the learner's database has at most 2 MB, a line of a log 1 MiB. */
 export const MOST_CHARACTERS = 2 ** 18;
+/**
+ * Most bytes of all actions as JSON. A value in KV has 25 MiB. A message to another shard has 32 MiB, and may take two bytes for each. An
+ * isolate of 128 MB holds the text and its objects.
+ */
+export const MOST_BYTES = 16_000_000;
 
 /** The candidates of a request. */
 export interface Candidates {
@@ -144,14 +149,20 @@ function checkIds(what: string, actions: readonly Pick<Action, "id">[]): void {
   if (ids.size < actions.length) throw new Problem(422, `${what}: expected each id once`);
 }
 
-/** @throws {Problem} 422 if an id comes twice, or an action is too large. */
+/** @throws {Problem} 422 if an id comes twice, an action is too large, or all together are. */
 export function checkActions(actions: readonly Action[]): void {
   checkIds("actions", actions);
+  const encoder = new TextEncoder();
+  let bytes = 0;
   for (const action of actions) {
-    const { length } = JSON.stringify(action);
-    if (length > MOST_CHARACTERS)
-      throw new Problem(422, `action ${action.id}: expected at most ${MOST_CHARACTERS} characters of JSON, got ${length}`);
+    const text = JSON.stringify(action);
+    if (text.length > MOST_CHARACTERS)
+      throw new Problem(422, `action ${action.id}: expected at most ${MOST_CHARACTERS} characters of JSON, got ${text.length}`);
+    bytes += encoder.encode(text).length;
   }
+  if (bytes <= MOST_BYTES) return;
+  const remedy = "remove actions, or shorten their features and attributes";
+  throw new Problem(422, `actions: expected a catalogue of at most ${MOST_BYTES} bytes of JSON, got ${bytes}: ${remedy}`);
 }
 
 /** A change of the catalogue: its new size, and the actions that changed, by place. */

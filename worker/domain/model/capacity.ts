@@ -9,6 +9,8 @@ const MOST = 1024;
 const MOST_BY_AGE = 512;
 /** Most features of one that looks for changes of rates, which keeps about 26 more sums for a year. */
 const MOST_BY_CHANGES = 256;
+/** Most squares of features, one for each goal, of all delay-aware linear policies of a model. */
+const MOST_SQUARES = 3 * 2 ** 18;
 /** Most unique points times features. */
 const MOST_NUMBERS = 2 ** 18;
 /** Most points of a Gaussian process's own domain. The process keeps up to twice as many rows, each with a value per point. */
@@ -62,6 +64,16 @@ export function checkSize(options: Sizes, policies: number): void {
     if (resolution === undefined) atMost("options.domain.box", axes, MOST_AXES, " axes");
     else atMost("options.resolution", resolution, Math.floor((MOST_COORDINATES / axes) ** (1 / axes)), ` on each of ${axes} axes`);
   }
+}
+
+/**
+ * Checks the goals of a model, which its delay-aware linear policies learn one by one. @param policies the options of each.
+ * @throws {RangeError} if there are too many.
+ */
+export function checkGoals(goals: number, policies: readonly Sizes[]): void {
+  const squares = policies.reduce((sum, { shrinkage, dimension = 0 }) => sum + (shrinkage ? dimension ** 2 : 0), 0);
+  const where = ` with ${policies.map(({ dimension }) => dimension).join(" and ")} features`;
+  if (squares > 0) atMost("goals", goals, Math.floor(MOST_SQUARES / squares), where);
 }
 
 /** @throws {Problem} 422 if the features of so many actions would take too much memory. */

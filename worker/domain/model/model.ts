@@ -14,7 +14,7 @@ import { MOST_BYTES, MOST_OPEN } from "../../protocol/most.ts";
 import { didYouMean } from "../../protocol/nearest.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { ModelBody } from "../../protocol/schema.ts";
-import { checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
+import { checkGoals, checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
 import { DEFAULTS_VERSION, DELAY_AWARE, learningDefaults, MOST_HELD } from "./defaults.ts";
 import { type Goals, learntGoals, withPublic } from "./goals.ts";
 import type { Policies } from "./policies.ts";
@@ -149,13 +149,9 @@ export function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
       throw new RangeError(`options.dimension: expected the encoder's ${encoderOptions.dimension}, got ${dimension}`);
     }
     if (new Set(shadows.map(({ name }) => name)).size < shadows.length) throw new RangeError("shadows: expected each name once");
-    return withDefaults({
-      ...body,
-      policy: factory.id,
-      options: descriptor.options,
-      encoder: encoderOptions,
-      shadows: shadows.map((shadow) => shadowOf(shadow, encoderOptions, encoderOptions?.dimension ?? dimension, count)),
-    });
+    const beside = shadows.map((shadow) => shadowOf(shadow, encoderOptions, encoderOptions?.dimension ?? dimension, count));
+    checkGoals(Object.keys(body.goals ?? {}).length, [descriptor.options, ...beside.map(({ options }) => options)]);
+    return withDefaults({ ...body, policy: factory.id, options: descriptor.options, encoder: encoderOptions, shadows: beside });
   });
 }
 
