@@ -32,7 +32,7 @@ export interface GoalValue {
   /**
    * The greatest amount that counts wholly. What is above it counts as this. Default: ten times the amount that 99 % of the amounts so far
    * do not exceed, rounded up to a power of two. Fewer than a hundred amounts have a lower bound: of up to ten amounts it is ten times the
-   * median.
+   * median. What is beyond this bound counts as the greatest amount within it, rounded up by at most an eighth.
    */
   readonly max?: number;
 }

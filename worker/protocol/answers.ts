@@ -43,7 +43,7 @@ const factor = v.strictObject({
     v.pipe(v.literal(true), v.description("The mean amount of those that reached the goal, not the share that reaches it.")),
   ),
   clipped: v.optional(v.pipe(count, v.description("Amounts so far that were above the greatest one that counts wholly."))),
-  clippedSum: v.optional(v.pipe(number, v.description("Sum by which they were above it, which does not count."))),
+  clippedSum: v.optional(v.pipe(number, v.description("The part of their sum that does not count."))),
   ...interval,
 });
 const belief = v.pipe(

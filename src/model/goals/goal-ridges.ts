@@ -19,7 +19,7 @@ export interface Factor extends Interval {
   readonly after?: string;
   /** Set for the amount of those that reached the goal. The other factor of such a goal is the share that reaches it. */
   readonly amount?: true;
-  /** Number of amounts so far that were above the greatest one that counts wholly, and the sum by which they were above it. */
+  /** Number of amounts so far that were above the greatest one that counts wholly, and the part of their sum that does not count. */
   readonly clipped?: number;
   readonly clippedSum?: number;
   /** Amounts that are missing for an interval: fewer than ten have come, so `high` is infinite. Absent if there are enough. */

@@ -13,7 +13,7 @@ interface Octave {
   readonly moment: ExactSums;
 }
 
-/** Amounts that count as less than they are, and the sum by which they are above that. */
+/** Amounts that count as less than they are, and the sum that does not count. */
 export interface Clipped {
   readonly count: number;
   readonly sum: number;
@@ -24,19 +24,22 @@ const EIGHTH = 8;
 /** Exponents of octaves: amounts below 2^-12 count among the least, and those of 2^40 and more among the greatest. */
 const LEAST = -12;
 const MOST = 40;
-/** The cap is this many times the quantile. */
+/** The bound is this many times the quantile. */
 const TIMES = 10;
 /** Share of amounts above the quantile: a half of up to `FEW` amounts, less and less of more, and 1 % of `MANY` and more. */
 const [ABOVE_FEW, ABOVE] = [0.5, 0.01];
 const [FEW, MANY] = [10, 100];
 
 /**
- * Sums over amounts of money, of which each counts as at most a cap: ten times a quantile of the amounts, rounded up to a power of two.
+ * Sums over amounts of money, of which those beyond a bound are clipped: ten times a quantile of the amounts, rounded up to a power of two.
  * The quantile is the amount that 99 % do not exceed. While there are fewer than a hundred amounts, so few cannot be told from mistakes:
  * the quantile is lower then, and of up to ten amounts it is the median.
  *
- * Amounts are kept by octave. An octave is either below the cap, and counts as it is, or above it, and counts as the cap for each of its
- * amounts. So the sums do not depend on the order of amounts, although the cap moves with them.
+ * A clipped amount counts as the greatest one within the bound, up to an eighth of its octave. If it counted as the bound itself, one
+ * mistake would outweigh the differences between actions until each had hundreds of amounts.
+ *
+ * Amounts are kept by octave. An octave is either within the bound, and counts as it is, or beyond it. So the sums do not depend on the
+ * order of amounts, although the bound moves with them.
  */
 export class CappedSums {
   readonly #dimension: number;
@@ -85,28 +88,30 @@ export class CappedSums {
     return [...this.#octaves].filter(([, { eighths }]) => eighths.some((count) => count > 0)).sort(([a], [b]) => a - b);
   }
 
-  #cap(): number {
-    if (this.#max < Number.POSITIVE_INFINITY) return this.#max;
+  /** The bound, and what an amount beyond it counts as. None with a `max`, as an amount above that is kept as `max`. */
+  #limits(): { readonly bound: number; readonly cap: number } {
     const parts = this.#sorted().flatMap(([exponent, { eighths }]) =>
       Array.from(eighths, (count, i) => ({ count, end: powerOfTwo(exponent) * (1 + (i + 1) / EIGHTH) })),
     );
     const amounts = parts.reduce((sum, { count }) => sum + count, 0);
     let left = amounts * shareAbove(amounts);
-    for (const { count, end } of parts.reverse()) {
-      if (count > left) return powerOfTwo(exponentOf(TIMES * end) + 1);
+    const quantile = parts.findLast(({ count }) => {
       left -= count;
-    }
-    return Number.POSITIVE_INFINITY;
+      return left < 0;
+    });
+    if (!quantile || this.#max < Number.POSITIVE_INFINITY) return { bound: Number.POSITIVE_INFINITY, cap: 0 };
+    const bound = powerOfTwo(exponentOf(TIMES * quantile.end) + 1);
+    return { bound, cap: parts.findLast(({ count, end }) => count > 0 && end <= bound)?.end as number };
   }
 
   /** The sums of a regression that depend on amounts, and how much of them is clipped. */
   capped(): Pick<MaturedSums, "moment" | "rewards" | "squares"> & { readonly clipped: Clipped } {
-    const cap = this.#cap();
+    const { bound, cap } = this.#limits();
     const moment = new Float64Array(this.#dimension);
     let [rewards, squares, clipped, excess] = [0, 0, this.#beyond, this.#excess.values[0]];
     for (const [exponent, octave] of this.#sorted()) {
       const [sum, square] = octave.scalars.values;
-      const above = this.#max === Number.POSITIVE_INFINITY && powerOfTwo(exponent) >= cap;
+      const above = powerOfTwo(exponent) >= bound;
       const count = above ? octave.eighths.reduce((sum, each) => sum + each, 0) : 0;
       clipped += count;
       if (above) excess += sum - cap * count;

@@ -1,6 +1,8 @@
+import { readFile } from "node:fs/promises";
 import {
   delayLinTs,
   delayLinUcb,
+  encoder,
   type Goals,
   goalOutcomes,
   gpUcbSdf,
@@ -11,6 +13,7 @@ import {
 } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { stream } from "../../support/scenario.ts";
 
 const HOUR = 3_600_000;
 const window = { ms: 100 * HOUR };
@@ -422,7 +425,10 @@ describe("amounts", () => {
     expect(copy.policy.factors([[1, 0, 0]])).toEqual([factors[0]]);
   });
 
-  it.each([undefined, 200])("beyond the greatest one (%s) count as this, whenever they came", async (max) => {
+  it.each([
+    [undefined, 11],
+    [200, 200],
+  ])("beyond the greatest one (%s) count as %d, whenever they came", async (max, counted) => {
     const capped: Goals = { purchase: { weight: 1, value: { currency: "EUR", ...(max && { max }) } } };
     const means = await Promise.all(
       [0, 399].map(async (at) => {
@@ -435,23 +441,28 @@ describe("amounts", () => {
         }
         const [, { mean, clipped, clippedSum }] = recommender.policy.factors([[1]])[0];
         expect(clipped).toBe(1);
-        expect(clippedSum).toBe(1e8 - (max ?? 128));
+        expect(clippedSum).toBe(1e8 - counted);
         return mean;
       }),
     );
-    // Ten times the quantile, whose eighth ends at 11, is 110; the next power of two is 128.
-    expect(means[0]).toBeCloseTo((399 * 10 + (max ?? 128)) / 400, 3);
+    // The eighth of 10 ends at 11.
+    expect(means[0]).toBeCloseTo((399 * 10 + counted) / 400, 3);
     expect(means[1]).toBe(means[0]);
   });
 
-  /** The greatest amount that counts wholly, by its definition. */
-  function capOf(amounts: readonly number[]): number {
+  /** The end of an amount's eighth of its octave. */
+  function endOf(amount: number): number {
+    const octave = 2 ** Math.floor(Math.log2(amount));
+    return octave * (1 + (Math.floor((amount / octave - 1) * 8) + 1) / 8);
+  }
+
+  /** The bound of these amounts, and what those beyond it count as, by their definitions. */
+  function limitsOf(amounts: readonly number[]): { bound: number; cap: number } {
     const { length: n } = amounts;
     const above = n * (0.5 + Math.min(Math.max((n - 10) / 90, 0), 1) * (0.01 - 0.5));
     const quantile = amounts.toSorted((a, b) => b - a)[Math.floor(above)];
-    const octave = 2 ** Math.floor(Math.log2(quantile));
-    const end = octave * (1 + (Math.floor((quantile / octave - 1) * 8) + 1) / 8);
-    return 2 ** (Math.floor(Math.log2(10 * end)) + 1);
+    const bound = 2 ** (Math.floor(Math.log2(10 * endOf(quantile))) + 1);
+    return { bound, cap: endOf(Math.max(...amounts.filter((each) => each < bound))) };
   }
 
   async function learnt(amounts: readonly number[]) {
@@ -475,12 +486,46 @@ describe("amounts", () => {
       [60, 50, 40, 1e8],
     ];
     const [first, ...others] = await Promise.all(orders.map(learnt));
-    // The lower median is 50, whose eighth ends at 52. Ten times that is 520, and the next power of two 1024.
-    expect(first.mean).toBeCloseTo((150 + 1024) / 4, 3);
-    expect(first).toMatchObject({ clipped: 1, clippedSum: 1e8 - 1024 });
+    // The lower median is 50, whose eighth ends at 52. Ten times that is 520, and the bound 1024. The eighth of 60 ends at 64.
+    expect(first.mean).toBeCloseTo((150 + 64) / 4, 3);
+    expect(first).toMatchObject({ clipped: 1, clippedSum: 1e8 - 64 });
     for (const other of others) expect(other).toEqual(first);
     expect(await learnt([1e8])).toMatchObject({ clipped: 0, clippedSum: 0 });
-    expect(await learnt([1e8, 50])).toMatchObject({ clipped: 1, clippedSum: 1e8 - 1024 });
+    expect(await learnt([1e8, 50])).toMatchObject({ clipped: 1, clippedSum: 1e8 - 52 });
+  });
+
+  /** The chance of the second of two products, with orders of about 30 and 24, and of `large` instead of one of the second: a mean of 8 seeds. */
+  async function chanceWith(orders: number, large?: number): Promise<number> {
+    const { encode } = encoder({ dimension: 16, interactions: "all" });
+    const candidates = ["a", "b"].map((id) => ({ id, features: encode({ action: { id } }) }));
+    let chances = 0;
+    for (let seed = 1; seed <= 8; seed++) {
+      const random = stream(seed);
+      const goals = { purchase: { weight: 1, value: { currency: "EUR" } } };
+      const recommender = await Recommender.create({ policy: delayLinTs({ dimension: 16 }), window: { ms: HOUR }, goals, seed });
+      for (let i = 0; i < 8 * orders; i++) {
+        const now = (1 + i) * HOUR;
+        recommender.register({ impressionId: `${i}`, features: candidates[i % 2].features, now });
+        if (i % 8 > 1) continue;
+        const reward = large && i === 8 * Math.floor(orders / 2) + 1 ? large : Math.round(100 * (i % 2 ? 24 : 30) * (0.5 + random())) / 100;
+        recommender.convert({ impressionId: `${i}`, goal: "purchase", reward, at: now });
+      }
+      chances += recommender.policy.chances({ candidates, round: 8 * orders + 1, now: (8 * orders + 2) * HOUR, draws: 500 })[1];
+    }
+    return chances / 8;
+  }
+
+  it.each([10, 20, 40, 60])("one order beyond the bound does not decide: %d orders of each of two products", async (orders) => {
+    const without = await chanceWith(orders);
+    const [beyond, ...others] = await Promise.all([1000, 1e6, 1e12].map((large) => chanceWith(orders, large)));
+    expect(beyond - without).toBeLessThan(0.15);
+    for (const other of others) expect(other).toBe(beyond);
+    const within = await chanceWith(orders, 500);
+    if (orders === 20) {
+      const percent = (chance: number) => `${Math.round(100 * chance)} %`;
+      const stated = /is shown to (\d+ %)[\s\S]*?these are (\d+ %)[\s\S]*?these are (\d+ %)/.exec(await readFile("docs/api.md", "utf8"));
+      expect(stated?.slice(1)).toEqual([without, beyond, within].map(percent));
+    }
   });
 
   it("of any number are clipped by the definition, in any order", async () => {
@@ -489,12 +534,12 @@ describe("amounts", () => {
       maxLength: 130,
     });
     for (const some of fc.sample(amounts, { seed: 37, numRuns: 25 })) {
-      const cap = capOf(some);
-      const counted = some.map((each) => (each >= cap ? cap : each));
+      const { bound, cap } = limitsOf(some);
+      const counted = some.map((each) => (each >= bound ? cap : each));
       const { mean, clipped, clippedSum } = await learnt(some);
       const expected = counted.reduce((sum, each) => sum + each, 0) / some.length;
       expect(Math.abs(mean / expected - 1)).toBeLessThan(1e-5);
-      expect(clipped).toBe(some.filter((each) => each >= cap).length);
+      expect(clipped).toBe(some.filter((each) => each >= bound).length);
       expect(clippedSum).toBe(some.reduce((sum, each, i) => sum + each - counted[i], 0));
       expect(await learnt(some.toReversed())).toEqual(await learnt(some));
     }
