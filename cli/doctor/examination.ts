@@ -21,6 +21,13 @@ const MOST_NAMED = 5;
 /** An origin that no page has. */
 const NO_ORIGIN = "https://doctor.invalid";
 
+/** Orders of a sender, as the worker's metrics state them. The newest day comes first. */
+interface SenderFigures {
+  readonly sender: string;
+  readonly days: readonly { readonly day: string; readonly orders: number; readonly attributed: number }[];
+  readonly finding: string | null;
+}
+
 /** The result of a check. A wrong one says what to do. */
 export interface Finding {
   readonly check: string;
@@ -299,7 +306,13 @@ class Examination {
   async #senders(): Promise<string> {
     const statuses = await Promise.all([...SENDERS, NO_SENDER].map((name) => this.#statusOf(name)));
     const on = SENDERS.filter((_, i) => statuses[i] === 401);
-    return on.length > 0 ? `${on.join(" and ")} may send` : "neither stripe nor shopify has a secret, so both are off";
+    const { senders } = (await this.#call<{ senders: readonly SenderFigures[] }>("/metrics")).body;
+    const findings = senders.flatMap(({ finding }) => finding ?? []);
+    if (findings.length > 0) throw new Wrong(findings.join(". "));
+    const counted = senders.map(({ sender, days: [{ day, orders, attributed }] }) => {
+      return `; ${sender} on ${day}: ${attributed} of ${orders} orders with an impression id or a key`;
+    });
+    return (on.length > 0 ? `${on.join(" and ")} may send` : "neither stripe nor shopify has a secret, so both are off") + counted.join("");
   }
 
   async #statusOf(sender: string): Promise<number> {

@@ -50,8 +50,32 @@ export function Figures({ metrics }: { metrics: Metrics }) {
           </p>
         )}
       </div>
+      {metrics.senders.length > 0 && <Orders senders={metrics.senders} />}
       {metrics.encoding && <Encoder {...metrics.encoding} />}
     </section>
+  );
+}
+
+/** How many orders of each sender had an impression, on the newest day. */
+function Orders({ senders }: Pick<Metrics, "senders">) {
+  return (
+    <div>
+      <h2>Orders with an impression</h2>
+      <dl>
+        {senders.map(({ sender, days }) => {
+          const texts = days.map(({ day, orders, attributed }) => `${whole(attributed)} of ${whole(orders)} on ${day}`);
+          return <Figure key={sender} name={sender} value={texts[0]} title={texts.join("; ")} />;
+        })}
+      </dl>
+      {senders.map(
+        ({ sender, finding }) =>
+          finding && (
+            <p key={sender} role="note">
+              {finding}
+            </p>
+          ),
+      )}
+    </div>
   );
 }
 

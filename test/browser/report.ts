@@ -58,6 +58,7 @@ export const busy: Metrics = {
   change: null,
   snapshot: { version: 29_100, publishedAt: NOW - 4200, ageMs: 4200 },
   lagMs: 380,
+  senders: [],
   encoding: { dimension: 256, exact: 34, shared: 2, alike: [["mug", "cup"]] },
   bucketMs: HOUR,
   buckets: Array.from({ length: HOURS }, (_, i) => bucketsAt(HOURS - 1 - i)).flat(),

@@ -22,6 +22,7 @@ export class ExaminedWorker {
   /** Whether the model exists. */
   exists = false;
   #model = MODEL;
+  senders: readonly object[] = [];
   readonly answers: Record<string, Answer> = {
     "GET /healthz": () => Response.json({ status: "ok" }),
     "GET /v1/models": ({ headers }) => {
@@ -33,6 +34,7 @@ export class ExaminedWorker {
       return Response.json({}, { status: 201 });
     },
     "GET *": () => (this.exists ? Response.json({}) : Response.json({ detail: "none" }, { status: 404 })),
+    "GET */metrics": () => Response.json({ senders: this.senders }),
     "DELETE *": () => {
       this.exists = false;
       return new Response(null, { status: 204 });

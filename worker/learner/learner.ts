@@ -3,6 +3,7 @@ import type { Environment } from "../environment.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
 import { Administration } from "./calls/administration.ts";
 import { answer } from "./calls/answer.ts";
+import { Orders } from "./calls/orders.ts";
 import { Reading } from "./calls/reading.ts";
 import { Serving } from "./calls/serving.ts";
 import { Sharding } from "./calls/sharding.ts";
@@ -11,7 +12,7 @@ import { WAS_BEHIND } from "./upkeep/closing.ts";
 import type { Upkeep } from "./upkeep/upkeep.ts";
 
 /** The calls by audience. Each method of these classes is a call of the learner. */
-const AUDIENCES = [Serving, Administration, Reading, Sharding];
+const AUDIENCES = [Serving, Administration, Reading, Sharding, Orders];
 
 type Calls = Readonly<Record<string, (...given: unknown[]) => Promise<unknown>>>;
 

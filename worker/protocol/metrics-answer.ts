@@ -86,6 +86,17 @@ const delay = v.strictObject({
     ),
   ),
 });
+const senderFigures = v.strictObject({
+  sender: v.string(),
+  days: v.array(
+    v.strictObject({
+      day: v.pipe(v.string(), v.description("In UTC. An order counts on the day of its first message.")),
+      orders: count,
+      attributed: v.pipe(count, v.description("Orders with an impression id or a key.")),
+    }),
+  ),
+  finding: v.pipe(v.nullable(v.string()), v.description("What is wrong if almost no order has an impression. Null: nothing.")),
+});
 export const metrics = v.strictObject({
   model: v.string(),
   policy: v.string(),
@@ -139,6 +150,10 @@ export const metrics = v.strictObject({
       }),
     ),
     v.description("The policy's conversion rate minus that of the holdout. Null if there never was a holdout."),
+  ),
+  senders: v.pipe(
+    v.array(senderFigures),
+    v.description("Orders that the senders of hooks reported to this worker, of all models, in the last 14 days."),
   ),
   recent: v.array(
     v.strictObject({
@@ -200,6 +215,7 @@ export const examination = v.strictObject({
 });
 
 export type Metrics = Body<typeof metrics>;
+export type SenderFigures = Metrics["senders"][number];
 export type Examination = Body<typeof examination>;
 export type Bucket = Metrics["buckets"][number];
 export type Bar = Metrics["delays"][number];

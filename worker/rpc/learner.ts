@@ -115,8 +115,16 @@ export interface ShardRpc {
   knows(key: string): Answered<boolean>;
 }
 
+/** Calls about the orders of senders. They concern no model, so one object that has none answers them. */
+export interface OrdersRpc {
+  /** Counts an order once, on the day of its first message. It is attributed if one of its messages is. */
+  countOrder(sender: string, id: string, attributed: boolean): Answered<null>;
+  /** Numbers of orders by sender and day, the newest day first. */
+  orders(): Answered<readonly Message.OrderDay[]>;
+}
+
 /** The calls that a learner answers. Every refusal comes as a value of `Answer`. */
-export interface LearnerRpc extends Rpc.DurableObjectBranded, ServingRpc, AdministrationRpc, ReadingRpc, ShardRpc {}
+export interface LearnerRpc extends Rpc.DurableObjectBranded, ServingRpc, AdministrationRpc, ReadingRpc, ShardRpc, OrdersRpc {}
 
 /** The calls of an audience as an object of the learner implements them: a refusal is an exception. */
 export type Implemented<Calls> = {

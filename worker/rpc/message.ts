@@ -65,9 +65,17 @@ export interface Registration {
 }
 
 /** Metrics with what the ids of the recent impressions state. */
-export interface Measurement extends Omit<Metrics, "recent"> {
+export interface Measurement extends Omit<Metrics, "recent" | "senders"> {
   readonly generation: number;
   readonly recent: readonly Recent[];
+}
+
+/** The orders of a sender on a day, in UTC. */
+export interface OrderDay {
+  readonly sender: string;
+  readonly day: string;
+  readonly orders: number;
+  readonly attributed: number;
 }
 
 /** The answer to a registration. */

@@ -83,6 +83,20 @@ describe("the figures", () => {
     expect(drawn(Figures, { metrics: { ...busy, encoding: null } }).text).not.toContain("own components");
   });
 
+  it("have the share of each sender's orders with an impression, and what is wrong with it", () => {
+    const days = [
+      { day: "2026-11-28", orders: 1057, attributed: 0 },
+      { day: "2026-11-27", orders: 40, attributed: 30 },
+    ];
+    const senders = [
+      { sender: "shopify", days, finding: "0 of 1057 orders: see docs/senders.md" },
+      { sender: "erp", days: days.slice(1), finding: null },
+    ];
+    expect(drawn(Figures, { metrics: { ...busy, senders } }).text).toContain(
+      "Orders with an impression shopify 0 of 1,057 on 2026-11-28 erp 30 of 40 on 2026-11-27 0 of 1057 orders: see docs/senders.md Encoder",
+    );
+  });
+
   it("say since when rates have changed", () => {
     const change = { since: busy.now - 36 * HOUR_MS, probability: 0.934 };
     expect(drawn(Figures, { metrics: busy }).text).not.toContain("changed");

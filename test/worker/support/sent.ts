@@ -17,13 +17,13 @@ export async function stripe(message: object, { changed = "", at = Date.now(), q
 }
 
 /** @param payload an object, or the text of one. */
-export function shopify(topic: string, payload: object | string, { changed = "", query = "" } = {}): Promise<Reply> {
+export function shopify(topic: string, payload: object | string, { changed = "", query = "", env: bindings = {} } = {}): Promise<Reply> {
   const body = typeof payload === "string" ? payload : JSON.stringify(payload);
   const signature = createHmac("sha256", env.AFTERCLICK_SHOPIFY_SECRET as string)
     .update(body)
     .digest("base64");
   const headers = { "x-shopify-topic": topic, "x-shopify-hmac-sha256": signature };
-  return call("POST", `/v1/hooks/shopify${query}`, body + changed, { key: null, headers });
+  return call("POST", `/v1/hooks/shopify${query}`, body + changed, { key: null, headers, env: bindings });
 }
 
 export async function shown(count: number): Promise<{ model: string; ids: string[] }> {

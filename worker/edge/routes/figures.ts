@@ -4,19 +4,21 @@ import { type Operations, ofModel } from "../../protocol/operation.ts";
 import { learner } from "../../rpc/learner-client.ts";
 import { secretKey } from "../api-keys.ts";
 import { modelPath } from "../model-path.ts";
+import { senderFigures } from "../order-figures.ts";
 import { tokenSigner } from "../token-signer.ts";
 
 export const figures = new Hono()
   .get("/v1/models/:model/metrics", secretKey, modelPath, async (c) => {
     const { model } = c.req.valid("param");
     const { recent, generation, ...metrics } = await learner(c.env, model, (stub) => stub.metrics());
+    const senders = await senderFigures(c.env);
     const signer = tokenSigner(c.env);
     const named = recent.map(({ sampling, shard, ...impression }) => {
       const { impressionId: id, shownAt } = impression;
       const token = { ...impression, id, model, generation, sampling, shard, windowEndsAt: shownAt + metrics.windowMs };
       return { ...impression, impressionId: signer.sign(token) };
     });
-    return c.json({ ...metrics, recent: named }, 200);
+    return c.json({ ...metrics, senders, recent: named }, 200);
   })
   .get("/v1/models/:model/examination", secretKey, modelPath, async (c) => {
     const { model } = c.req.valid("param");

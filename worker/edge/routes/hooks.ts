@@ -10,6 +10,7 @@ import { exactJson } from "../../protocol/exact-json.ts";
 import { type Operations, withBody } from "../../protocol/operation.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { bodyBy, valid } from "../../protocol/validation.ts";
+import { countOrder } from "../order-figures.ts";
 import { forgeryLimit, type Signed } from "../rate-limit.ts";
 import { type HookQuery, hookQuery } from "../senders/hook-query.ts";
 import { type Attribute, type Reading, type RefundMessage, refundSales, type Sale } from "../senders/sender.ts";
@@ -59,7 +60,11 @@ async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Pro
   const refunds = await refundsOf(env, name, reading, signer);
   const sales = [...reading.sales, ...(refunds ?? [])];
   if (sales.length > MOST_SALES) throw new Problem(422, `expected at most ${MOST_SALES} lines with an impression, got ${sales.length}`);
+  const orderId = textOf(reading.orderId);
+  // A message that is refused comes again.
+  const count = () => orderId && c.executionCtx.waitUntil(countOrder(env, name, orderId, sales.length > 0 || reading.order !== undefined));
   if (sales.length === 0 && refunds) {
+    count();
     console.info(JSON.stringify({ sender: name, ignored: reading.type }));
     return { ignored: reading.type };
   }
@@ -69,6 +74,7 @@ async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Pro
   );
   const [first] = conversions;
   if (first && conversions.every(({ status }) => status === "refused")) throw new Problem(422, first.detail ?? "all sales were refused");
+  count();
   if (!refunds) throw new Problem(503, "KV cannot relate the order and its refunds: send the message again");
   return { conversions };
 }

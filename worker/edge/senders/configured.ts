@@ -103,7 +103,7 @@ function readingOf(name: string, own: Configuration, payload: unknown, attribute
       throw own.items === undefined ? error : located(error, `${own.items}[${place}]`);
     }
   });
-  return { type: `${name} without an impression`, sales };
+  return { type: `${name} without an impression`, sales, ...(listed.length > 0 && { orderId: valueAt(own.event, payload) }) };
 }
 
 /** The value at a path. @throws {Problem} 422 naming the path. */

@@ -34,6 +34,8 @@ export interface SignedRequest {
 export interface Reading {
   readonly type: string;
   readonly sales: readonly Sale[];
+  /** Id of the order that the payload reports, as the sender wrote it. Undefined: it reports none. */
+  readonly orderId?: unknown;
   /** An order whose refunds do not repeat all its lines. */
   readonly order?: Order;
   readonly refund?: RefundMessage;

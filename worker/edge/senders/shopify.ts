@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { valueAt } from "../../domain/conversion/json-path.ts";
 import { dividedRefund, type Order, type Refund } from "../../domain/conversion/order.ts";
 import { Problem, placed, unauthorised } from "../../protocol/problem.ts";
 import { timestamp } from "../../protocol/timestamp.ts";
@@ -42,7 +43,9 @@ export function shopify(secrets: readonly string[]): Sender {
     },
     read(payload, headers, attribute): Reading {
       const type = headers.get("x-shopify-topic") ?? "";
-      if (type === CANCELLED || ORDER_TOPICS.includes(type)) return { type, ...orderReading(type, payload, attribute) };
+      if (type === CANCELLED || ORDER_TOPICS.includes(type)) {
+        return { type, orderId: valueAt("id", payload), ...orderReading(type, payload, attribute) };
+      }
       return { type, sales: [], ...(type === "refunds/create" && refundReading(payload, attribute)) };
     },
   };

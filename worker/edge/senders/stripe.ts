@@ -64,14 +64,17 @@ export function stripe(secrets: readonly string[]): Sender {
     },
     read(payload, _, attribute): Reading {
       const { type } = fieldsOf(v.object({ type: v.string() }), payload);
-      return { type, sales: Object.hasOwn(TYPES, type) ? TYPES[type](payload, attribute) : [] };
+      if (!Object.hasOwn(TYPES, type)) return { type, sales: [] };
+      const sales = TYPES[type](payload, attribute);
+      const raw = rawObject(payload);
+      return { type, sales, ...(TYPES[type] !== refunds && isPaid(raw) && { orderId: raw.payment_intent ?? raw.id }) };
     },
   };
 }
 
 function sessionSales(payload: unknown, attribute: Attribute): Sale[] {
   const raw = rawObject(payload);
-  if (Object.entries(NO_PAYMENT).some(([name, value]) => raw[name] === value)) return [];
+  if (!isPaid(raw)) return [];
   const { client_reference_id: reference } = raw;
   const lines = linesOf(raw, attribute, typeof reference === "string" && IMPRESSION_ID.test(reference.trim()) ? reference : undefined);
   if (lines.length === 0) return [];
@@ -79,6 +82,9 @@ function sessionSales(payload: unknown, attribute: Attribute): Sale[] {
   const { id, payment_intent, amount_total, currency } = data.object;
   return orders(lines, { payment: payment_intent ?? id, total: amount_total, at: created, currency });
 }
+
+const isPaid = (raw: Readonly<Record<string, unknown>>): boolean =>
+  Object.entries(NO_PAYMENT).every(([name, value]) => raw[name] !== value);
 
 function intentSales(payload: unknown, attribute: Attribute): Sale[] {
   const lines = linesOf(rawObject(payload), attribute);

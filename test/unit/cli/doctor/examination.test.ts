@@ -109,6 +109,21 @@ it.each<[changed: Record<string, Answer>, state: string, text: string]>([
   for (const { body } of worker.asksOf("POST /v1/models/a/recommendations")) expect(JSON.parse(body).pin).toHaveLength(1);
 });
 
+it("states how many orders of each sender had an impression, and a finding is wrong", async () => {
+  const days = [
+    { day: "2026-11-28", orders: 57, attributed: 12 },
+    { day: "2026-11-27", orders: 40, attributed: 30 },
+  ];
+  worker.senders = [{ sender: "shopify", days, finding: null }];
+  const textOf = async () => (await found()).find(({ check }) => check === "senders");
+  expect(await textOf()).toMatchObject({
+    state: "ok",
+    text: "stripe may send; shopify on 2026-11-28: 12 of 57 orders with an impression id or a key",
+  });
+  worker.senders = [...worker.senders, { sender: "erp", days, finding: "0 of 57 orders of erp: see docs/senders.md" }];
+  expect(await textOf()).toMatchObject({ state: "wrong", text: "0 of 57 orders of erp: see docs/senders.md" });
+});
+
 it("says that its model is still there if it cannot be deleted", async () => {
   worker.answers["DELETE *"] = refuse(500);
   expect((await found()).at(-1)).toEqual({
