@@ -26,7 +26,7 @@ const RETRY_MS = 1000;
 /** An isolate takes newer publications and catalogues from the learner once in each of these intervals of the clock, in ms. */
 const CATCH_UP_MS = 1000;
 
-export type EdgeRequest = DecisionRequest & { readonly defer: boolean; readonly byPage: boolean };
+export type EdgeRequest = DecisionRequest & { readonly defer: boolean; readonly byPage: boolean; readonly asker?: string };
 
 interface Held extends Edition {
   readonly catalogue: Catalogue;
@@ -83,7 +83,7 @@ export class ModelCache {
     env: Environment,
     context: Pick<ExecutionContext, "waitUntil">,
     { served, generation }: { readonly served: Served; readonly generation: number },
-    { defer, ...request }: EdgeRequest,
+    { defer, asker, ...request }: EdgeRequest,
     keys: RequestKeys,
   ): Recommendation {
     const now = Date.now();
@@ -94,7 +94,7 @@ export class ModelCache {
     const shard = this.#shardOf(all[0]?.keys ?? [], config.shards ?? 1);
     const sampling = byPage && config.pageShare === 0 ? NONE : (this.#samplings[shard] ?? EVERYTHING)[giverOf(byPage)];
     const rows = sampled(all, sampling).filter(({ id }) => isKept(id, sampling));
-    const shown = { generation, rows, unsampled: all.length - rows.length, byPage, deferred: defer };
+    const shown = { generation, rows, unsampled: all.length - rows.length, byPage, asker, deferred: defer };
     if (this.#outboxOf(shard).put(shown, now)) context.waitUntil(this.#registerAll(env, shard));
     const { policy, window } = config;
     return { generation, sampling, modelVersion: version, policy, arm, windowEndsAt: now + window.ms, shard, actions };

@@ -7,8 +7,8 @@ const DELIVERIES = ["duplicate", "late", "orphan"] as const;
 export const EVENTS = ["fromPages", "pageGoals", "applied", "conflict", ...DELIVERIES] as const;
 /**
  * Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not
- * take, impression ids of pages that were taken, orphans whose key only pages gave, amounts in another currency, stored conversions that the policies did not take, and calls that a shard
- * did not answer.
+ * take, impression ids of pages that were taken, orphans whose key only pages gave, amounts in another currency, stored conversions that the policies did not take, calls that a shard
+ * did not answer, and addresses of pages that had their share of a limit, once a minute.
  */
 export const INCIDENTS = [
   "missed",
@@ -21,6 +21,7 @@ export const INCIDENTS = [
   "otherCurrency",
   "skipped",
   "unanswered",
+  "overShare",
 ] as const;
 
 export const COUNTERS = [...LEARNT, ...DELIVERIES, ...INCIDENTS];

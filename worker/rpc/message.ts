@@ -25,6 +25,8 @@ export type Description = ModelConfig & Omit<ModelBody, keyof ModelConfig>;
 export interface RecommendRequest extends Omit<RecommendationsBody, "keys"> {
   readonly keys: RequestKeys;
   readonly byPage: boolean;
+  /** Name of the page's address in this minute. */
+  readonly asker?: string;
 }
 
 export interface Recommendation {
@@ -49,6 +51,8 @@ export interface ShownDecision {
   /** Number of its impressions that the sampling left out. */
   readonly unsampled: number;
   readonly byPage: boolean;
+  /** Name of the page's address in this minute. */
+  readonly asker?: string;
   readonly deferred: boolean;
 }
 
@@ -149,6 +153,8 @@ export interface News {
 /** How impressions are registered. */
 export interface Registering {
   readonly byPage?: boolean;
+  /** Name of the page's address in this minute. */
+  readonly asker?: string;
   /** Only checks whether they would be taken. */
   readonly checkOnly?: boolean;
 }
@@ -190,6 +196,8 @@ export interface PageReport {
   /** UUIDs of deferred impressions that were shown. */
   readonly seen: readonly string[];
   readonly reached: readonly ConversionEvent[];
+  /** Name of the page's address in this minute. */
+  readonly asker?: string;
 }
 
 /** What became of an impression that was shown. `accepted`: its registration will activate it. `duplicate`: it counts already. */

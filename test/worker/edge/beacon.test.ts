@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { MOST_A_MINUTE, MOST_REPEATED, PageAllowance } from "../../../worker/learner/calls/page-allowance.ts";
+import { Shares } from "../../../worker/learner/model/shares.ts";
 import {
   call,
   convert,
@@ -190,14 +191,14 @@ describe("a report is refused", () => {
   });
 
   it("over what a learner takes in a minute", () => {
-    const allowance = new PageAllowance();
+    const allowance = new PageAllowance(new Shares(() => {}));
     for (let n = 0; n < MOST_A_MINUTE; n++) allowance.count(`impression ${n}`, true);
     expect(() => allowance.check([], 0)).toThrow(/reports of pages in a minute/);
     expect(() => allowance.check(["another"], MINUTE_MS)).not.toThrow();
   });
 
   it("for an impression that is repeated, until the next minute and for no other", () => {
-    const allowance = new PageAllowance();
+    const allowance = new PageAllowance(new Shares(() => {}));
     for (let n = 0; n < MOST_REPEATED; n++) {
       expect(() => allowance.check(["repeated"], 0)).not.toThrow();
       allowance.count("repeated", false);

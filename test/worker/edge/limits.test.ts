@@ -1,6 +1,9 @@
 import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
+import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
+import { createApp } from "../../../worker/edge/app.ts";
+import { tokenSigner } from "../../../worker/edge/token-signer.ts";
 import { call, convert, createModel, describeModel, learnerOf, recommend, show, statusesOf, storedOf } from "../support/client.ts";
 import { closing, DAY_MS, forgetting, ring, useClock } from "../support/clock.ts";
 import { logOf } from "../support/fold.ts";
@@ -213,8 +216,14 @@ describe("impressions of pages", () => {
   });
 });
 
+const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
+/** A call of a page from an address. */
+const from = (address: string, env = {}) => ({ key, headers: { "cf-connecting-ip": address }, env: { RATE_LIMIT: undefined, ...env } });
+const goals = { click: { weight: 1, public: true } };
+const report = (body: object, options = {}) => call("POST", "/v1/beacon", { key, ...body }, { ...options, key: null });
+const statusesIn = (results: readonly { readonly status: string }[]) => results.map(({ status }) => status);
+
 describe("deferred impressions", () => {
-  const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
   const activate = async (id: string) => (await call("POST", `/v1/impressions/${id}/activate`)).status;
 
   it("have a limit of their own, up to half of which pages may fill, and leave the open ones their room", async () => {
@@ -233,9 +242,57 @@ describe("deferred impressions", () => {
     const [first] = await recommend(model, { limit: 3, defer: true });
     const [beyond] = await recommend(model, { defer: true });
     expect(await incidentsOf(model)).toMatchObject({ refused: 1 });
-    // The refused one might still be registered, so its activation waits. It never counts.
-    expect([await activate(first), await activate(beyond)]).toEqual([200, 200]);
+    expect([await activate(first), await activate(beyond)]).toEqual([200, 404]);
     expect((await describeModel(model)).counts).toMatchObject({ impressions: 1 });
+  });
+
+  it.each([
+    ["deferred impressions", { limits: { deferred: 4 } }, { defer: true }],
+    ["all", { limits: { open: 2, deferred: 0 } }, {}],
+    ["impressions of pages", { pageShare: 0.5 }, { defer: true }],
+  ])("that the limit of %s refused stay refused, whatever pages report of them", async (_, options, request) => {
+    const model = await createModel({ serving: "edge", goals, ...options });
+    if ("pageShare" in options) await recommend(model);
+    const ids = await recommend(model, { limit: 3, ...request }, { key, isolate: createApp() });
+    const taken = (await describeModel(model)).incidents.refused;
+    expect(taken).toBeGreaterThan(0);
+    const refused = ids.slice(-taken);
+    for (let time = 0; time < 2; time++) {
+      const { body } = await report({ seen: refused, reached: refused.map((impressionId) => ({ impressionId, goal: "click" })) });
+      expect(new Set(statusesIn(body.seen))).toEqual(new Set(["unknown"]));
+      expect(new Set(statusesIn(body.reached))).toEqual(new Set(["refused"]));
+      // Room for others does not bring them back.
+      await report({ seen: ids.slice(0, -taken) });
+    }
+    expect((await describeModel(model)).counts).toMatchObject({ orphan: 0, fromPages: ids.length - taken });
+  });
+
+  it("and reports of pages for unregistered ones share a limit, and expire with the deferral", async () => {
+    const model = await createModel({ goals, window: { ms: 7 * DAY_MS }, limits: { deferred: 8 }, deferral: { ms: 60_000 } });
+    const lost = await unregistered(model, 6);
+    const reached = lost.map((impressionId) => ({ impressionId, goal: "click" }));
+    // Pages fill half of eight places.
+    const { body } = await report({ seen: lost.slice(0, 2), reached });
+    expect(statusesIn(body.seen)).toEqual(["accepted", "accepted"]);
+    expect(statusesIn(body.reached)).toEqual(["orphan", "orphan", "refused", "refused", "refused", "refused"]);
+    expect((await ask(model, { defer: true }, key)).status).toBe(429);
+    expect((await ask(model, { limit: 3, defer: true })).status).toBe(201);
+    expect((await describeModel(model)).counts.orphan).toBe(2);
+    await ring(model, Date.now() + 100_000);
+    expect((await describeModel(model)).counts.orphan).toBe(0);
+    expect(statusesIn((await report({ reached })).body.reached)).toEqual(lost.map(() => "refused"));
+    expect((await ask(model, { limit: 3, defer: true }, key)).status).toBe(201);
+    expect((await logOf(model)).filter(({ type }) => type === "conversion")).toEqual([]);
+  });
+
+  it("and reports of pages leave half of a small limit of bytes", async () => {
+    const model = await createModel({ goals, limits: { bytes: 1_000_000, deferred: 100_000 } });
+    const statuses: string[] = [];
+    for (let n = 0; n < 3; n++) {
+      const reached = (await unregistered(model, 100)).map((impressionId) => ({ impressionId, goal: "click" }));
+      statuses.push(...statusesIn((await report({ reached })).body.reached));
+    }
+    expect(statuses.filter((status) => status === "orphan").length).toBe(122);
   });
 
   it("expire, and make room for others", async () => {
@@ -248,5 +305,89 @@ describe("deferred impressions", () => {
     vi.setSystemTime(Date.now() + 60_001);
     expect(await activate(waiting)).toBe(404);
     expect(await storedOf(model)).not.toMatch(/PT/);
+  });
+});
+
+/** Ids of impressions that an isolate has shown and whose registration is lost. */
+async function unregistered(model: string, count: number): Promise<string[]> {
+  const { generation } = await describeModel(model);
+  const signer = tokenSigner(env);
+  return Array.from({ length: count }, () => {
+    const id = uuidAt(Date.now(), crypto.getRandomValues(new Uint8Array(10)));
+    const windowEndsAt = Date.now() + 3_600_000;
+    return signer.sign({ id, model, action: "mug", generation, modelVersion: 0, sampling: 0, windowEndsAt });
+  });
+}
+
+describe("one address", () => {
+  const SHOPPER = from("192.0.2.9");
+  const lists = async (model: string, count: number, body: object, options = from("2001:db8::1")) => {
+    const ids: string[] = [];
+    for (let n = 0; n < count; n++) ids.push(...(await recommend(model, body, options)));
+    return ids;
+  };
+
+  it("reports at most a tenth of what pages may report in a minute, and leaves the rest to others", async () => {
+    const model = await createModel({ serving: "edge", goals, pageLimit: 100 });
+    const catalogue = Array.from({ length: 100 }, (_, n) => ({ id: `action ${n}` }));
+    await call("PUT", `/v1/models/${model}/actions`, { actions: catalogue });
+    const ids = await lists(model, 10, { limit: 100 });
+    const answers: number[] = [];
+    for (let n = 0; n < 10; n++) {
+      const reached = ids.slice(100 * n, 100 * n + 100).map((impressionId) => ({ impressionId, goal: "click" }));
+      answers.push((await report({ reached }, from(`2001:db8::${n}`))).status);
+    }
+    expect(answers).toEqual([202, 202, 202, 202, 202, 202, 429, 429, 429, 429]);
+    const [own] = await recommend(model, {}, SHOPPER);
+    expect(statusesIn((await report({ reached: [{ impressionId: own, goal: "click" }] }, SHOPPER)).body.reached)).toEqual(["applied"]);
+    expect((await describeModel(model)).incidents.overShare).toBe(1);
+    vi.setSystemTime(Date.now() + 60_000);
+    const again = ids.slice(-1).map((impressionId) => ({ impressionId, goal: "click" }));
+    expect((await report({ reached: again }, from("2001:db8::1"))).status).toBe(202);
+    expect(await storedOf(model)).not.toContain("2001:");
+  });
+
+  it.each(["edge", "learner"])("gets a tenth of the impressions that are left in a minute, and lists all the same: %s", async (serving) => {
+    const model = await createModel({ serving, limits: { open: 100 } });
+    const ids = await lists(model, 10, { limit: 3 });
+    expect(ids).toHaveLength(30);
+    const { counts, incidents } = await describeModel(model);
+    expect(counts.impressions).toBeLessThanOrEqual(10);
+    expect(incidents.overShare).toBe(1);
+    for (const n of [1, 2, 3]) await recommend(model, { limit: 3 }, from(`192.0.2.${n}`));
+    await recommend(model, { limit: 3 });
+    expect((await describeModel(model)).counts.impressions).toBe(counts.impressions + 12);
+  });
+
+  it.each(["edge", "learner"])("fills a tenth of the places for deferred impressions in a minute: %s", async (serving) => {
+    const model = await createModel({ serving, limits: { deferred: 100 } });
+    const defer = (options: object) => call("POST", `/v1/models/${model}/recommendations`, { limit: 2, defer: true }, options);
+    const statuses: number[] = [];
+    for (let n = 0; n < 5; n++) statuses.push((await defer(from("192.0.2.1"))).status);
+    // The pages' half is 50.
+    if (serving === "learner") expect(statuses).toEqual([201, 201, 429, 429, 429]);
+    else expect((await describeModel(model)).incidents.refused).toBe(5);
+    expect((await defer(SHOPPER)).status).toBe(201);
+    expect((await describeModel(model)).incidents).toMatchObject({ overShare: 1, refused: serving === "edge" ? 5 : 0 });
+  });
+
+  it("takes a tenth of the share of pages in a minute", async () => {
+    const model = await createModel({ pageShare: 0.5 });
+    for (let n = 0; n < 14; n++) await recommend(model, { limit: 3 });
+    await lists(model, 10, {});
+    expect((await describeModel(model)).counts.fromPages).toBe(5);
+    await recommend(model, {}, SHOPPER);
+    expect((await describeModel(model)).counts.fromPages).toBe(6);
+  });
+
+  it("registers a tenth of the impressions that are left in a minute", async () => {
+    const model = await createModel({ local: true, limits: { open: 100 } });
+    const register = async (options: object) => {
+      const items = Array.from({ length: 6 }, () => ({ action: "mug", shownAt: Date.now() }));
+      return statusesIn((await call("POST", `/v1/models/${model}/impressions`, items, options)).body.impressions);
+    };
+    expect(new Set(await register(from("192.0.2.1")))).toEqual(new Set(["registered"]));
+    expect(new Set(await register(from("192.0.2.1")))).toEqual(new Set(["unsampled"]));
+    expect(new Set(await register(SHOPPER))).toEqual(new Set(["registered"]));
   });
 });

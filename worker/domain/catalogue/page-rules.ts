@@ -10,7 +10,7 @@ import type { Catalogue } from "./catalogue.ts";
 type PageRequest = Pick<RecommendationsBody, "context" | "actions" | "exclude" | "filter" | "pin" | "maxPer" | "limit">;
 
 /** Most bytes that the context and the restrictions of one decision may have, as JSON. They are stored once per decision. */
-const MAX_DECISION_BYTES = 4096;
+export const MAX_DECISION_BYTES = 4096;
 
 /** Oldest impression that a page may register, in ms. */
 const MAX_AGE_MS = 86_400_000;

@@ -14,6 +14,7 @@ import { Problem } from "../../protocol/problem.ts";
 import { valid } from "../../protocol/validation.ts";
 import { learner } from "../../rpc/learner-client.ts";
 import { keyInBody } from "../api-keys.ts";
+import { askerName } from "../asker.ts";
 import { bodyLimit } from "../body-limit.ts";
 import type { KnownModels } from "../known-model.ts";
 import { rateLimit } from "../rate-limit.ts";
@@ -58,7 +59,7 @@ export const answer = () =>
 
 export const beacon = (known: KnownModels) =>
   new Hono().post("/v1/beacon", bodyLimit(MAX_BYTES), valid("json", beaconBody), keyInBody, rateLimit, async (c) => {
-    return c.json(await takeBeacon(c.env, c.req.valid("json"), known), 202);
+    return c.json(await takeBeacon(c.env, c.req.valid("json"), { known, asker: askerName(c) }), 202);
   });
 
 type BeaconBody = v.InferOutput<typeof beaconBody>;
@@ -73,6 +74,12 @@ interface Delivery {
   readonly token: TokenContent;
 }
 
+/** Who sends a report. */
+interface Sending {
+  readonly known: KnownModels;
+  readonly asker: string | undefined;
+}
+
 const OTHER_MODEL: Verdict = { status: "refused", detail: "impressionId: is of another model" };
 const UNKNOWN: Verdict = { status: "unknown" };
 
@@ -83,7 +90,7 @@ const UNKNOWN: Verdict = { status: "unknown" };
  * @throws {Problem} 413 if there are too many items, 429 if the learner has taken too many, 503 if it cannot be reached. The same report
  * may be sent again.
  */
-async function takeBeacon(env: Environment, { model, seen, reached }: BeaconBody, known: KnownModels): Promise<Answer> {
+async function takeBeacon(env: Environment, { model, seen, reached }: BeaconBody, { known, asker }: Sending): Promise<Answer> {
   if (seen.length + reached.length > MOST_ITEMS) throw new Problem(413, `seen, reached: expected at most ${MOST_ITEMS} items together`);
   const signer = tokenSigner(env);
   const now = Date.now();
@@ -111,6 +118,7 @@ async function takeBeacon(env: Environment, { model, seen, reached }: BeaconBody
     Array.from(new Set([...activations.keys(), ...events.keys()]), async (name) => {
       const [activated, entered] = [activations.get(name) ?? [], events.get(name) ?? []];
       const report = {
+        asker,
         seen: activated.map(({ token }) => token.id),
         reached: entered.map(({ token: { id, generation }, place }) => {
           const { goal } = reached[place];

@@ -14,6 +14,7 @@ import type { LearnerRpc } from "../../rpc/learner.ts";
 import { learner } from "../../rpc/learner-client.ts";
 import type { Answer } from "../../rpc/message.ts";
 import { anyKey, isByPage, secretKey } from "../api-keys.ts";
+import { askerName } from "../asker.ts";
 import { modelPath } from "../model-path.ts";
 import type { PageGuard } from "../page-guard.ts";
 import { impressionItem, registrationsOf, registrationTo } from "../registration.ts";
@@ -42,13 +43,13 @@ export const impressions = (guard: PageGuard) =>
   new Hono()
     .post("/v1/models/:model/impressions", anyKey, modelPath, guard, valid("json", impressionsBody), async (c) => {
       const { model } = c.req.valid("param");
-      const byPage = isByPage(c);
+      const [byPage, asker] = [isByPage(c), askerName(c)];
       const items = c.req.valid("json");
       if (byPage && items.length > MAX_OF_PAGE) throw new Problem(413, `a page may register ${MAX_OF_PAGE} impressions at once`);
       const registration = registrationTo(c.env, model, byPage);
       const { signer } = registration;
       const shown = await registrationsOf(items, registration);
-      const taken = await learner(c.env, model, (stub) => stub.register(shown, { byPage }));
+      const taken = await learner(c.env, model, (stub) => stub.register(shown, { byPage, asker }));
       const impressions = taken.map(({ status, ...impression }) => ({ impressionId: signer.sign({ model, ...impression }), status }));
       return c.json({ impressions }, 201);
     })

@@ -6,6 +6,7 @@ import { type Operations, ofModel, withBody } from "../../protocol/operation.ts"
 import { recommendationsBody } from "../../protocol/schema.ts";
 import { valid } from "../../protocol/validation.ts";
 import { anyKey, isByPage } from "../api-keys.ts";
+import { askerName } from "../asker.ts";
 import type { Edge } from "../edge.ts";
 import { hashedKeys } from "../hashed-keys.ts";
 import { modelPath } from "../model-path.ts";
@@ -40,7 +41,7 @@ export const recommendations = (edge: Edge, guard: PageGuard) =>
     const signer = tokenSigner(c.env);
     const byPage = isByPage(c);
     const keys = hashedKeys(c.env, model, request.keys, byPage);
-    const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage }, keys);
+    const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage, asker: askerName(c) }, keys);
     const { modelVersion, policy, arm, windowEndsAt, generation, sampling, shard } = recommended;
     const actions = recommended.actions.map(({ id, action, score, mean, width, probability, features }) => ({
       impressionId: signer.sign({ id, model, action, probability, generation, modelVersion, sampling, windowEndsAt, shard }),

@@ -77,7 +77,7 @@ export class Registrar {
 
   async register(
     items: readonly Message.Shown[],
-    { byPage = false, checkOnly = false }: Message.Registering = {},
+    { byPage = false, asker, checkOnly = false }: Message.Registering = {},
   ): Promise<readonly Message.Registered[]> {
     const { config, featurize, live, admission } = this.#parts.current.get();
     if (byPage && !config.local) {
@@ -93,11 +93,12 @@ export class Registrar {
       this.#oldestOpen(Date.now()),
     );
     const homes = rows.map((row, place) => items[place].shard ?? this.#homeOf(row));
-    if (this.#parts.store.coordinates && homes.some((home) => home > 0)) return this.#registerAt(homes, items, { byPage, checkOnly });
+    if (this.#parts.store.coordinates && homes.some((home) => home > 0))
+      return this.#registerAt(homes, items, { byPage, asker, checkOnly });
     this.#checkGranted();
     if (byPage) this.#checkFree(items, rows);
     if (checkOnly) return [];
-    const sampling = admission.sampling(rows.length)[giverOf(byPage)];
+    const sampling = admission.sampling(rows.length, asker)[giverOf(byPage)];
     const registered = live.register(policies, sampled(rows, sampling));
     await this.#parts.upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
     await this.#parts.upkeep.attempt(() => this.#parts.keyHome.deliver());

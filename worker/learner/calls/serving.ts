@@ -15,14 +15,18 @@ import { Registrar } from "./registrar.ts";
 /** Statuses of a page's goal that changed something. */
 const NEW: readonly Message.Ingested["status"][] = ["applied", "orphan"];
 
+const NOT_SHOWN =
+  "impressionId: the impression is not registered, and no report may wait for it: it was refused, is too old, or too many wait";
+
 /** Decides, publishes, and takes impressions and conversions. */
 export class Serving implements Implemented<ServingRpc> {
   readonly #parts: Parts;
   readonly #registrar: Registrar;
-  readonly #pageAllowance = new PageAllowance();
+  readonly #pageAllowance: PageAllowance;
 
   constructor(parts: Parts) {
     this.#parts = parts;
+    this.#pageAllowance = new PageAllowance(parts.current.shares);
     this.#registrar = new Registrar(parts);
   }
 
@@ -30,14 +34,14 @@ export class Serving implements Implemented<ServingRpc> {
     const { store, current, running, coordinator, upkeep } = this.#parts;
     const { config, live, admission } = current.get();
     const policies = await running.policies();
-    if (request.defer) admission.checkDeferred(request.limit, request.byPage);
+    if (request.defer) admission.checkDeferred(request.limit, request);
     // A clock that was set back must not reach into closed buckets, nor before a reset.
     const shownAt = Math.max(Date.now(), store.watermark, store.retainedSince);
     const { generation } = store;
     // An isolate may still ask a model that several learners share by now.
     const served = { ...running.served(await coordinator.deciding(policies)), version: coordinator.version };
     const { arm, rows, actions } = decide(served, request, request.keys, shownAt);
-    const sampling = admission.sampling(rows.length)[giverOf(request.byPage)];
+    const sampling = admission.sampling(rows.length, request.defer ? undefined : request.asker)[giverOf(request.byPage)];
     const { version: modelVersion } = served;
     live.register(policies, sampled(rows, sampling), { deferred: request.defer });
     await upkeep.arm(shownAt, { deferred: request.defer });
@@ -75,12 +79,14 @@ export class Serving implements Implemented<ServingRpc> {
   async activate(id: string): Promise<Message.Activation | null> {
     if (!this.#parts.store.exists) return null;
     const policies = await this.#parts.running.policies();
-    const status = this.#activated(policies, id);
-    if (status === "activated") await this.#follow([id]);
+    const { admission } = this.#parts.current.get();
+    const status = this.#activated(policies, id, () => !admission.isRefused(id));
+    if (status === "activated" || status === "accepted") await this.#follow([id]);
     return status;
   }
 
-  #activated(policies: Policies, id: string): Message.Activation | null {
+  /** @param waits whether the note of an impression may wait for its registration. */
+  #activated(policies: Policies, id: string, waits: (id: string) => boolean): Message.Activation | null {
     const { store, current } = this.#parts;
     const { config, live } = current.get();
     const impression = store.impressions.find(id);
@@ -91,7 +97,7 @@ export class Serving implements Implemented<ServingRpc> {
       return "activated";
     }
     // An unknown impression may still be registered if it belongs to this generation, and its bucket is open.
-    if (shownAtOf(id) < Math.max(store.generation, store.watermark, store.retainedSince)) return null;
+    if (shownAtOf(id) < Math.max(store.generation, store.watermark, store.retainedSince) || !waits(id)) return null;
     store.transact(() => store.impressions.noteShown(id));
     return "accepted";
   }
@@ -100,26 +106,31 @@ export class Serving implements Implemented<ServingRpc> {
   async #follow(ids: readonly string[]): Promise<void> {
     const { keyHome, upkeep } = this.#parts;
     if (ids.length === 0) return;
-    await upkeep.arm(Math.min(...ids.map(shownAtOf)));
+    await upkeep.arm(Math.min(...ids.map(shownAtOf)), { deferred: true });
     await upkeep.attempt(() => keyHome.deliver());
   }
 
-  async report({ seen, reached }: Message.PageReport): Promise<Message.PageResults> {
+  async report({ seen, reached, asker }: Message.PageReport): Promise<Message.PageResults> {
     const { store, current, running } = this.#parts;
     if (!store.exists) return { seen: seen.map(() => null), reached: reached.map(() => ({ status: "unknown" as const })) };
-    this.#pageAllowance.check([...seen, ...reached.map(({ impression }) => impression)], Date.now());
+    this.#pageAllowance.check([...seen, ...reached.map(({ impression }) => impression)], Date.now(), asker);
     const policies = seen.length > 0 ? await running.policies() : undefined;
     // A deferred impression is shown before it converts.
-    const activated = seen.map((id) => policies && this.#activated(policies, id));
-    const { config, live } = current.get();
-    const refusals = reached.map(({ goal }) => pageGoalRefusal(goal, config.goals));
+    const { config, live, admission } = current.get();
+    const waits = admission.reports(asker);
+    const activated = seen.map((id) => policies && this.#activated(policies, id, waits));
+    const isShown = (id: string) => ["live", "void"].includes(store.impressions.find(id)?.state ?? "");
+    const refusals = reached.map(({ goal, impression }) => {
+      return pageGoalRefusal(goal, config.goals) ?? (isShown(impression) || waits(impression) ? undefined : NOT_SHOWN);
+    });
     const taken = live.ingest(reached.filter((_, place) => refusals[place] === undefined)).values();
     const ingested = refusals.map((detail) => {
       return detail === undefined ? (taken.next().value as Message.Ingested) : { status: "refused" as const, detail };
     });
-    for (const [place, id] of seen.entries()) this.#pageAllowance.count(id, activated[place] === "activated");
-    for (const [place, { status }] of ingested.entries()) this.#pageAllowance.count(reached[place].impression, NEW.includes(status));
-    await this.#follow([...seen.filter((_, place) => activated[place] === "activated"), ...reached.map(({ impression }) => impression)]);
+    for (const [place, id] of seen.entries()) this.#pageAllowance.count(id, activated[place] === "activated", asker);
+    for (const [place, { status }] of ingested.entries()) this.#pageAllowance.count(reached[place].impression, NEW.includes(status), asker);
+    const isNew = (_: string, place: number) => activated[place] === "activated" || activated[place] === "accepted";
+    await this.#follow([...seen.filter(isNew), ...reached.map(({ impression }) => impression)]);
     return { seen: activated.map((status) => status ?? null), reached: ingested };
   }
 

@@ -8,6 +8,7 @@ import type { LearnerStore } from "../store/learner-store.ts";
 import { Admission } from "./admission.ts";
 import { ClosedWindows } from "./closed-windows.ts";
 import { LiveModel } from "./live-model.ts";
+import { Shares } from "./shares.ts";
 
 /** Objects made from one configuration. */
 export interface Model {
@@ -25,11 +26,13 @@ export interface Model {
 export class CurrentModel {
   readonly #env: Environment;
   readonly #store: LearnerStore;
+  readonly shares: Shares;
   #model?: Model;
 
   constructor(env: Environment, store: LearnerStore) {
     this.#env = env;
     this.#store = store;
+    this.shares = new Shares(() => store.transact(() => store.database.count("overShare")));
   }
 
   /** The objects of the stored configuration. After a change of configuration or a reset, they are made anew. @throws {Problem} 404 */
@@ -42,7 +45,7 @@ export class CurrentModel {
         timing: { windowMs: config.window.ms, graceMs: graceMs(this.#env) },
         featurize: once(() => featurizer(config)),
         live: new LiveModel(this.#store, config),
-        admission: new Admission(this.#store, config),
+        admission: new Admission(this.#store, config, this.shares),
         report: new EncodingReport(config),
         closed: new ClosedWindows(this.#store.impressions, config.window.ms),
       };

@@ -21,6 +21,8 @@ const JOINS = `(action IS NULL OR action = ?2)
 /** The impression of another shard to which a waiting event is on its way. Null for one that waits for any. */
 const SENT_TO = "(SELECT f.impression FROM forwarded f WHERE f.digest = 'orphan ' || conversions.seq)";
 const WAITS_FOR_ANY = `status = 'orphan' AND ${SENT_TO} IS NULL`;
+/** A page's report for an impression that is not shown or not registered, as the index of the schema has it. The first condition searches it. */
+const WAITS_OF_PAGE = "impression > '' AND status = 'orphan' AND event = 'page ' || impression || ' ' || goal";
 const COUNTS_OR_WAITS = "status IN ('applied', 'conflict', 'orphan')";
 /** Conversions that are read together. */
 const READ_AT_ONCE = 500;
@@ -211,6 +213,21 @@ export class ConversionStore {
     if (this.#database.query(note, waitingAs(seq), impression).length === 0) return;
     const deleted = this.#database.query("DELETE FROM conversions WHERE seq = ? AND status = 'orphan' RETURNING seq", seq);
     this.#database.count("orphan", -deleted.length);
+  }
+
+  /** Number of reports of pages that wait for their impression, and the time of the oldest such impression. **Cost:** linear in it. */
+  waitingOfPages(): { readonly count: number; readonly oldest: number | undefined } {
+    if (!this.anyWaits) return { count: 0, oldest: undefined };
+    const query = `SELECT count(*) AS count, min(impression) AS id FROM conversions WHERE ${WAITS_OF_PAGE}`;
+    const [{ count, id }] = this.#database.query<{ count: number; id: string | null }>(query);
+    return { count, oldest: id === null ? undefined : shownAtOf(id) };
+  }
+
+  /** Deletes those whose impression was shown before a time. */
+  deleteWaiting(before: number): void {
+    if (!this.anyWaits) return;
+    const query = `DELETE FROM conversions WHERE ${WAITS_OF_PAGE} AND impression < ? RETURNING seq`;
+    this.#database.count("orphan", -this.#database.query(query, firstIdAt(before)).length);
   }
 
   /** Voids the counted conversions after a row. Returns their impressions. */

@@ -196,7 +196,23 @@ export class LearnerStore {
 
   /** The part of the model's limits that this learner uses. */
   get used(): Allowance {
-    return { open: this.tallies.countSince(this.watermark), bytes: this.bytes, deferred: this.impressions.deferred };
+    return { open: this.tallies.countSince(this.watermark), bytes: this.bytes, deferred: this.waiting };
+  }
+
+  /** Number of deferred impressions, and of reports for impressions that are not registered. **Cost:** linear in it. */
+  get waiting(): number {
+    return this.impressions.waiting + this.conversions.waitingOfPages().count;
+  }
+
+  /** Time of the oldest impression that is deferred or not registered. */
+  get oldestWaiting(): number | undefined {
+    return earliest(this.impressions.oldestWaiting, this.conversions.waitingOfPages().oldest);
+  }
+
+  /** Deletes what waits for impressions shown before a time. */
+  deleteWaiting(before: number): void {
+    this.impressions.deleteWaiting(before);
+    this.conversions.deleteWaiting(before);
   }
 
   /** Names the configuration, the generation and the last relearning. Changes with each of them; undefined without a model. */
@@ -291,8 +307,7 @@ export class LearnerStore {
    * after the window. The watermark only rises.
    */
   close(before: number): void {
-    this.impressions.deleteDeferred(before);
-    this.impressions.deleteShownBefore(before);
+    this.impressions.deleteWaiting(before);
     // Earlier ones were looked at when their buckets closed. Only an import adds rows there.
     this.conversions.expire(this.watermark, before);
     this.database.set("watermark = max(watermark, ?)", before);

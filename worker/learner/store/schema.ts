@@ -110,6 +110,8 @@ const INDEXES = `
   CREATE INDEX keys_impression ON keys (impression);
   CREATE INDEX conversions_key ON conversions (key) WHERE key IS NOT NULL;
   CREATE INDEX conversions_waiting ON conversions (impression) WHERE status = 'orphan';
+  CREATE INDEX conversions_of_pages ON conversions (impression)
+    WHERE status = 'orphan' AND event = 'page ' || impression || ' ' || goal;
   CREATE INDEX links_impression ON links (impression);
   CREATE INDEX forwarded_impression ON forwarded (impression);`;
 

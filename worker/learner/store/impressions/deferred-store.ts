@@ -71,9 +71,16 @@ export class DeferredStore {
     return rows.map(({ seq, content }) => ({ seq, row: new Block(new Uint8Array(content)).row(0) }));
   }
 
-  /** Number of impressions. **Cost:** linear in it. */
+  /** Number of impressions, and of notes of those that are not registered. **Cost:** linear in it. */
   get count(): number {
-    return this.#database.query<{ count: number }>("SELECT count(*) AS count FROM deferred")[0].count;
+    const counts = "SELECT (SELECT count(*) FROM deferred) + (SELECT count(*) FROM activations) AS count";
+    return this.#database.query<{ count: number }>(counts)[0].count;
+  }
+
+  /** The earliest time of an impression that was shown and is not registered. */
+  get oldestShown(): number | undefined {
+    const [{ id }] = this.#database.query<{ id: string | null }>("SELECT min(id) AS id FROM activations");
+    return id === null ? undefined : shownAtOf(id);
   }
 
   /** The earliest time, since another, at which an impression was to be shown. */

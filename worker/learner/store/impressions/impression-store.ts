@@ -195,11 +195,6 @@ export class ImpressionStore {
     return this.#deferred.takeShown(id);
   }
 
-  /** Forgets impressions shown before a time that were never registered. */
-  deleteShownBefore(time: number): void {
-    this.#deferred.deleteShownBefore(time);
-  }
-
   /** Makes a deferred impression live. */
   activate(id: string, marks: Marks, windows: Windows): void {
     const deferred = this.#deferred.find(id);
@@ -311,14 +306,14 @@ export class ImpressionStore {
     return newest.map(({ stored, place }) => this.#stored(foundIn(stored, place)));
   }
 
-  /** Number of impressions that wait to be shown. **Cost:** linear in it. */
-  get deferred(): number {
+  /** Number of impressions that wait to be shown or, if they were, to be registered. **Cost:** linear in it. */
+  get waiting(): number {
     return this.#deferred.count;
   }
 
-  /** Time of the oldest impression that waits to be shown. */
-  get oldestDeferred(): number | undefined {
-    return this.#deferred.oldestSince(0);
+  /** Time of the oldest one of them. */
+  get oldestWaiting(): number | undefined {
+    return earliest(this.#deferred.oldestSince(0), this.#deferred.oldestShown);
   }
 
   /** Time of the oldest impression shown at a bound of buckets or later. */
@@ -355,8 +350,9 @@ export class ImpressionStore {
     );
   }
 
-  /** Deletes the impressions that were to be shown before a time and were not. */
-  deleteDeferred(before: number): void {
+  /** Deletes the impressions that were to be shown before a time and were not, or were and were not registered. */
+  deleteWaiting(before: number): void {
+    this.#deferred.deleteShownBefore(before);
     for (const row of this.#deferred.deleteBefore(before)) this.#deleteUnused(row);
   }
 
