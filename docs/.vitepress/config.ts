@@ -16,6 +16,7 @@ const DOCUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "docs/choosing.md": "Choosing a policy and a window",
   },
   "Use it": {
+    "docs/shop-page.md": "Show recommendations on your pages",
     "docs/browser.md": "In a browser",
     "docs/pages.md": "Report from a page",
     "docs/api.md": "Call the worker",

@@ -42,7 +42,7 @@ async function copied(name: string, ...beside: readonly string[]): Promise<strin
 it("has a test for each example", async () => {
   const entries = await readdir("examples", { withFileTypes: true });
   const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  expect(names.sort()).toEqual(["browser", "hono-shop", "node", "stripe-checkout", "vite", "webhook"]);
+  expect(names.sort()).toEqual(["browser", "hono-shop", "node", "shop-page", "stripe-checkout", "vite", "webhook"]);
 });
 
 it("node: learns each visitor's favourite", async () => {
@@ -201,6 +201,7 @@ it("README.md installs the packages with which each example is tested", async ()
     '"$TARBALL" standardwebhooks && node send.ts',
     '"$TARBALL" hono @hono/node-server && node shop.ts',
     "hono @hono/node-server stripe && node shop.ts",
+    "hono @hono/node-server standardwebhooks && node shop.ts",
     '"$TARBALL" vite && npx vite',
   ]) {
     expect(readme).toContain(`npm install ${command}`);

@@ -38,3 +38,13 @@ describe.each(pages)("%s", (page) => {
     expect(named.filter((version) => version !== "22.18")).toEqual([]);
   });
 });
+
+it("docs/shop-page.md shows the code of its example", async () => {
+  const text = await readFile("docs/shop-page.md", "utf8");
+  const names = ["recommend.js", "shop.ts"].map((name) => readFile(`examples/shop-page/${name}`, "utf8"));
+  const lines = new Set((await Promise.all(names)).flatMap((code) => code.split("\n").map((line) => line.trim())));
+  const blocks = Array.from(text.matchAll(/^```(\w*)\n([\s\S]*?)\n```$/gm)).filter(([, language]) => language !== "sh");
+  const shown = blocks.flatMap(([, , code]) => code.split("\n"));
+  expect(shown.filter((line) => !lines.has(line.trim()))).toEqual([]);
+  expect(shown.length).toBeGreaterThan(15);
+});

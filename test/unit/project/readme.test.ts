@@ -92,7 +92,7 @@ it("shows JSON that a worker takes or has printed", () => {
 
 it("knows what to do with every block", () => {
   expect(new Set(unrun.map(({ language }) => language))).toEqual(
-    new Set(["ts", "typescript", "sh", "json", "http", "html", "console", "text", "sql", "python"]),
+    new Set(["ts", "typescript", "js", "sh", "json", "http", "html", "console", "text", "sql", "python"]),
   );
 });
 
