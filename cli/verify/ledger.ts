@@ -20,9 +20,11 @@ interface Known {
 export class Ledger {
   readonly #known = new Map<string, Known>();
 
-  /** Adds an impression. @throws {LogMismatch} if it exists already or has the wrong round. */
+  /** Adds an impression. @throws {LogMismatch} if it has the wrong round, or exists already and no rollback has undone it. */
   show(policies: Policies, line: ImpressionLine, { goals }: Pick<ModelConfig, "goals">): void {
-    if (this.#known.has(line.id)) throw new LogMismatch("expected one line per impression, got a second one");
+    const undone = this.#known.get(line.id);
+    if (undone && undone.state !== "void") throw new LogMismatch("expected one line per impression, got a second one");
+    if (undone) checkOutcome(undone);
     const { features, round, shownAt: now } = line;
     if (round === null) {
       this.#known.set(line.id, { line, state: line.state, conversions: [], fold: new Fold(now, goals) });
@@ -90,15 +92,19 @@ export class Ledger {
 
   /** Compares the impressions shown before a time, and drops them. @throws {LogMismatch} at the first difference. */
   settle(before: number): void {
-    for (const { line, state, fold } of this.#known.values()) {
-      if (line.shownAt >= before) continue;
-      const after = fold.resolved;
-      const expected = { state, reward: after?.reward ?? null, converted: after !== null && hasConverted(after.delays) };
-      for (const [name, value] of Object.entries(expected)) {
-        const logged = line[name as keyof typeof expected];
-        if (logged !== value) throw new LogMismatch(`event ${line.seq}, impression ${line.id}: ${name}: expected ${value}, got ${logged}`);
-      }
-      this.#known.delete(line.id);
+    for (const known of this.#known.values()) {
+      if (known.line.shownAt >= before) continue;
+      checkOutcome(known);
+      this.#known.delete(known.line.id);
     }
+  }
+}
+
+function checkOutcome({ line, state, fold }: Known): void {
+  const after = fold.resolved;
+  const expected = { state, reward: after?.reward ?? null, converted: after !== null && hasConverted(after.delays) };
+  for (const [name, value] of Object.entries(expected)) {
+    const logged = line[name as keyof typeof expected];
+    if (logged !== value) throw new LogMismatch(`event ${line.seq}, impression ${line.id}: ${name}: expected ${value}, got ${logged}`);
   }
 }

@@ -95,12 +95,16 @@ function conversionsOf(shop: Shop, { impressions, conversions, marks }: LearnerE
   const logged = Map.groupBy(conversions, (line) => key(keyed.has(line.event) ? { ...line, impression: null } : line));
   const sent = Map.groupBy(shop.sales, key);
   const wrong = Array.from(logged.keys()).flatMap((name) => (sent.has(name) ? [] : `${name} was never sent`));
-  for (const [name, rows] of logged) if (rows.length > 1) wrong.push(`${name} is there ${rows.length} times`);
+  for (const [name, rows] of logged) {
+    // What a rollback undid may be sent again, and so may what was late because its impression was undone.
+    const standing = rows.filter(({ status }) => status !== "void" && status !== "late");
+    if (standing.length > 1) wrong.push(`${name} is there ${standing.length} times`);
+  }
   const answeredAt = (sales: readonly Sale[]) => Math.min(...sales.map(({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt));
   const rolledBack = marks.some(({ mark }) => mark === "rollback");
   for (const [name, sales] of sent) {
     const answers = new Set(sales.flatMap(({ answers }) => [...answers]));
-    const [line] = logged.get(name) ?? [];
+    const line = logged.get(name)?.at(-1);
     const impression = line?.impression ?? sales[0].impression;
     // A keyed conversion that found no impression came after the window of all that its key had.
     const alone = sales[0].impression === null && !states.has(impression ?? "");
@@ -136,12 +140,13 @@ interface Case {
 
 /** Errors in the status of a conversion. */
 function fateOf({ status, inTime, live, void: undone, closed, answers, rolledBack }: Case): string | undefined {
-  if (answers.has("late") && status !== "late") return `called late, and in the log as ${status ?? "nothing"}`;
+  const wasLate = answers.has("late") && !rolledBack;
+  if (wasLate && status !== "late") return `called late, and in the log as ${status ?? "nothing"}`;
   if (status === "late" && inTime && !closed && !undone) return "late, though it came in time";
   const joined = status === "applied" || status === "conflict";
   if (joined && !inTime) return "joined, though it came after the window";
   if (joined && !live) return "joined without its impression";
-  if (joined && answers.has("late")) return "joined, though it was called late";
+  if (joined && wasLate) return "joined, though it was called late";
   if (joined && answers.has("refused")) return "joined, though it was refused";
   if (answers.has("unknown")) return "its model was not known";
   const taken = ["accepted", "applied", "conflict", "orphan"].some((answer) => answers.has(answer));

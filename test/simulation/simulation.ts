@@ -260,7 +260,7 @@ const STEPS: readonly (readonly [weight: number, step: Step])[] = [
   [120, ({ shop }) => shop.send()],
   [5, ({ shop }) => shop.forge()],
   [5, ({ caller }) => caller.ofModel("GET")],
-  [6, ({ caller }) => caller.ofModel("POST", "/rollback", {})],
+  [6, rollBack],
   [5, ({ world }) => world.cron()],
   [40, ({ clock, dice }) => pass(clock, dice.below(30_000))],
   [20, ({ clock, dice, shop }) => pass(clock, dice.below(shop.windowMs / 10))],
@@ -283,6 +283,13 @@ function pass(clock: Clock, ms: number): void {
 /** Sets the machines' clocks. The error and KV's lag together stay below the worker's tolerance. */
 function setOff(clock: Clock, ms: number): void {
   clock.offset = ms;
+}
+
+/** Goes back to the snapshot before the newest. */
+async function rollBack({ caller }: Scene): Promise<void> {
+  const kept: { readonly version: number }[] = (await caller.ofModel("GET"))?.body.kept ?? [];
+  const version = (kept[1] ?? kept[0])?.version;
+  if (version !== undefined) await caller.ofModel("POST", "/rollback", { version });
 }
 
 function fail({ caller, dice, weather }: Scene): void {

@@ -5,6 +5,11 @@ import { bucketAt, journalledUntil, type Timing } from "../domain/impression/buc
 /** KV allows no shorter life than 60 s. The rest is room for a clock that differs. */
 const LEAST_LIFE_MS = 90_000;
 
+/** An event, and when it was last noted that the learner did not get it, in ms since 1970. */
+export interface NotedEvent extends ConversionEvent {
+  readonly notedAt?: number;
+}
+
 /** The journal of one model's conversion events in KV. At closing, the learner takes missing events from it. */
 export class EventJournal {
   readonly #kv: KVNamespace;
@@ -26,12 +31,13 @@ export class EventJournal {
 
   /** Notes that the learner did not get an event. It takes noted events long before it reads a whole bucket, and buckets without rows too. */
   async noteMissing(event: ConversionEvent): Promise<void> {
+    const expiration = this.#expiration(event.impression);
     // One key per event, because KV takes one write per second for a key.
-    await this.#kv.put(`owed/${await this.#key(event)}`, "", { expiration: this.#expiration(event.impression), metadata: event });
+    await this.#kv.put(`owed/${await this.#key(event)}`, "", { expiration, metadata: { ...event, notedAt: Date.now() } });
   }
 
   /** The noted events, page by page. */
-  async *noted(): AsyncGenerator<ConversionEvent[]> {
+  async *noted(): AsyncGenerator<NotedEvent[]> {
     for await (const keys of this.#keys(`owed/event/${this.#model}/`)) yield keys.flatMap(({ metadata }) => metadata ?? []);
   }
 
@@ -56,10 +62,10 @@ export class EventJournal {
     for await (const keys of this.#keys(this.#bucket(bucket))) yield keys.flatMap(({ metadata }) => metadata ?? []);
   }
 
-  async *#keys(prefix: string): AsyncGenerator<KVNamespaceListKey<ConversionEvent>[]> {
+  async *#keys(prefix: string): AsyncGenerator<KVNamespaceListKey<NotedEvent>[]> {
     let cursor: string | undefined;
     do {
-      const page: KVNamespaceListResult<ConversionEvent, string> = await this.#kv.list({ prefix, cursor });
+      const page: KVNamespaceListResult<NotedEvent, string> = await this.#kv.list({ prefix, cursor });
       yield page.keys;
       cursor = page.list_complete ? undefined : page.cursor;
     } while (cursor);

@@ -7,6 +7,7 @@ import { components, jsonSchemaOf, reference } from "./schemas.ts";
 const story: Story = {
   now: Date.parse("2026-11-21T12:00:00Z"),
   publishableKey: "pk_0123456789abcdef",
+  version: 812,
   impressionId: "AUV0AZqmw9gAdnOAtNRsDaCkYX8BmsrQiAAJ0nqZP0Hn2wAAAAAAKnNob3CrIPgyDb4SpCwAyoS8fPoe",
 };
 

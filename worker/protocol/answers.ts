@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { arm, type Body, count, generation, impressionId, modelVersion, number, probability, time, whole } from "./figures.ts";
-import { currency } from "./model-answer.ts";
+import { currency, kept } from "./model-answer.ts";
 import { modelOptions } from "./model-options.ts";
 
 // Response bodies that several parts share, as in `model-answer.ts` and `metrics-answer.ts`. Those of one route are in its file. Types are
@@ -16,7 +16,7 @@ export const catalogue = v.strictObject({
   actions: count,
   version: v.pipe(count, v.description("Version of the catalogue: the number of its newest change in the log.")),
 });
-export const rollback = v.strictObject({ restored: count, modelVersion: count, kept: v.array(count) });
+export const rollback = v.strictObject({ restored: count, modelVersion: count, kept });
 export const imported = v.strictObject({
   impressions: count,
   repeated: count,

@@ -37,6 +37,11 @@ export const counts = v.strictObject({
   duplicate: v.pipe(count, v.description("Repeated deliveries.")),
 });
 
+export const kept = v.pipe(
+  v.array(v.strictObject({ version: count, at: v.pipe(v.nullable(time), v.description("When it was kept.")) })),
+  v.description("Versions that a rollback can restore, newest first."),
+);
+
 export const currency = v.pipe(
   v.nullable(v.string()),
   v.description("Of rewards and what is expected of them. Null unless all goals with a weight have amounts in one currency."),
@@ -115,7 +120,7 @@ export const model = v.strictObject({
     ),
     v.description("How far the log is learnt again. Null if it is not."),
   ),
-  kept: v.pipe(v.array(count), v.description("Versions that a rollback can restore, newest first.")),
+  kept,
   defaults: v.optional(
     v.pipe(count, v.description("Version of the defaults that the model was created with. Absent if it is older than these versions.")),
   ),

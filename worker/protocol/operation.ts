@@ -20,6 +20,8 @@ export interface Story {
   readonly now: number;
   readonly impressionId: string;
   readonly publishableKey: string;
+  /** A kept version. */
+  readonly version: number;
 }
 
 /** One method of a route. */

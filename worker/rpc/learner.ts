@@ -47,7 +47,7 @@ export interface AdministrationRpc {
    * shard cannot be read, so its log is learnt again unless that has begun.
    */
   relearn(body: ModelPatch | null): Answered<null>;
-  /** Restores a kept snapshot; by default the one before the newest. */
+  /** Restores a kept snapshot. Without a version it refuses, and names those that are kept. */
   rollBack(version?: number): Answered<Rollback>;
   /** Deletes the model and its stored data. Its events in KV expire, and its archive stays. */
   remove(): Answered<null>;

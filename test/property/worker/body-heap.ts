@@ -13,7 +13,7 @@ import { parsed } from "../../../worker/protocol/validation.ts";
 const BODY_BYTES = 1024 * 1024;
 const LOG_BYTES = 4 * BODY_BYTES;
 const hashed = (keys: readonly string[]) => KeyHasher.create("a-key-that-hashes-keys").hashAll("shop", keys, false);
-const story = { now: 1_795_262_400_000, impressionId: "an-impression", publishableKey: "pk" };
+const story = { now: 1_795_262_400_000, impressionId: "an-impression", publishableKey: "pk", version: 1 };
 
 const series = (item: (i: number) => string, bytes: number): string => {
   const items: string[] = [];

@@ -120,11 +120,16 @@ export class LedgerModel {
     const { impression, goal, event: name, at } = given;
     if (!Object.hasOwn(this.#rules.weights, goal) || (given.reward !== null && Math.abs(given.reward) > 1)) return "refused";
     const event = { ...given, reward: given.reward === null ? null : dyadic(given.reward) };
-    if (this.knows(given)) {
+    const shownAt = this.#rules.shownAt(impression);
+    const { bucketMs, windowMs } = this.#rules;
+    const closed = (Math.floor(shownAt / bucketMs) + 1) * bucketMs <= this.watermark;
+    const state = this.state(impression);
+    const late = closed || state === "void" || (state === "live" && at - shownAt > windowMs);
+    const standing = this.#of(impression).filter((other) => other.status !== "void" && (late || other.status !== "late"));
+    if (standing.some((other) => JSON.stringify(other.event) === JSON.stringify(event))) {
       this.#count("duplicate");
       return "duplicate";
     }
-    const shownAt = this.#rules.shownAt(impression);
     if (shownAt < this.horizon) {
       this.#count("late");
       return "late";
@@ -133,12 +138,9 @@ export class LedgerModel {
       this.#count("late");
       return "late";
     }
-    const { bucketMs, windowMs } = this.#rules;
-    const closed = (Math.floor(shownAt / bucketMs) + 1) * bucketMs <= this.watermark;
-    const state = this.state(impression);
     const same = this.#of(impression).filter((other) => other.event.goal === goal && other.event.event === name);
     const status = ((): Status => {
-      if (closed || state === "void" || (state === "live" && at - shownAt > windowMs)) return "late";
+      if (late) return "late";
       if (state !== "live") return "orphan";
       return same.some((other) => other.status === "applied" || other.status === "conflict") ? "conflict" : "applied";
     })();
@@ -159,7 +161,8 @@ export class LedgerModel {
   }
 
   show(impression: string, state: "live" | "deferred"): "registered" | "duplicate" {
-    if (this.#state.shown.has(impression)) return "duplicate";
+    const known = this.#state.shown.get(impression);
+    if (known && (known.state !== "void" || known.erased)) return "duplicate";
     this.#state.shown.set(impression, { state });
     if (state === "live") this.#goLive(impression);
     return "registered";
@@ -208,15 +211,14 @@ export class LedgerModel {
     this.#kept = structuredClone(this.#state);
   }
 
-  /** Events after the kept state count for nothing. When they arrive again they are known. */
+  /** Events after the kept state count for nothing, and impressions are void. Both may come again. */
   rollBack(): boolean {
     const kept = this.#kept;
     if (!kept) return false;
-    const before = new Set(kept.events.map(({ event }) => JSON.stringify(event)));
+    const counted = ({ status }: { readonly status: Status }) => status === "applied" || status === "conflict";
+    const before = new Set(kept.events.filter(counted).map(({ event }) => JSON.stringify(event)));
     for (const each of this.#state.events) {
-      const counted = each.status === "applied" || each.status === "conflict";
-      const old = kept.events.find(({ event }) => JSON.stringify(event) === JSON.stringify(each.event));
-      if (counted && (!before.has(JSON.stringify(each.event)) || old?.status === "orphan")) each.status = "void";
+      if (counted(each) && !before.has(JSON.stringify(each.event))) each.status = "void";
     }
     for (const [impression, shown] of this.#state.shown) {
       if (shown.state === "live" && kept.shown.get(impression)?.state !== "live") shown.state = "void";

@@ -10,7 +10,7 @@ import { MEANINGS } from "../../../worker/protocol/model-options.ts";
 import type { Operation } from "../../../worker/protocol/operation.ts";
 
 const described = JSON.parse(JSON.stringify(document("0.0.0")));
-const story = { now: 1_795_262_400_000, impressionId: "an-impression", publishableKey: "pk_0123456789abcdef" };
+const story = { now: 1_795_262_400_000, impressionId: "an-impression", publishableKey: "pk_0123456789abcdef", version: 812 };
 
 // Reads the document as a client or a generator does, without the worker's code.
 const ajv = new Ajv2020({ strict: false, formats: { "date-time": v.ISO_TIMESTAMP_REGEX } });

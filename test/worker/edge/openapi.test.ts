@@ -20,7 +20,7 @@ import type * as figures from "../../../worker/protocol/metrics-answer.ts";
 import type { model } from "../../../worker/protocol/model-answer.ts";
 import type { Operation, Story } from "../../../worker/protocol/operation.ts";
 import { routes } from "../../support/routes.ts";
-import { type CallOptions, call, createModel, HOUR_MS, learnerOf, type Reply, recommend, sign } from "../support/client.ts";
+import { type CallOptions, call, createModel, describeModel, HOUR_MS, learnerOf, type Reply, recommend, sign } from "../support/client.ts";
 import { stripeSigned } from "../support/stripe-payloads.ts";
 
 const keys = { secret: env.AFTERCLICK_SECRET_KEY, publishable: env.AFTERCLICK_PUBLISHABLE_KEY, signature: null, sender: null, none: null };
@@ -96,7 +96,7 @@ it.each(["/", "/openapi.json"])("says at %s what is missing, if the worker has n
 });
 
 it("answers every example of the description as it says, in its order", async () => {
-  const story = { now: 0, impressionId: "unknown", publishableKey };
+  const story = { now: 0, impressionId: "unknown", publishableKey, version: 0 };
   for (const [route, operation] of Object.entries(operations)) {
     story.now = Date.now();
     // Senders report amounts, which need a goal with a value.
@@ -108,6 +108,7 @@ it("answers every example of the description as it says, in its order", async ()
       const options = operation.id === "recommend" ? { key: keys.secret } : {};
       const reply = await ask(route, { model, id: story.impressionId }, body, options);
       expectDescribed(route, reply);
+      if (operation.id === "setActions") story.version = (await describeModel(model)).kept[0].version;
       if (operation.id === "recommend" && name !== "deferred") story.impressionId = reply.body.actions[0].impressionId;
       if (operation.id === "reportConversions") {
         for (const { status } of reply.body.conversions) expect([name, status]).toEqual([name, "applied"]);
@@ -221,7 +222,7 @@ function bodyOf({ examples }: Operation, story: Story): unknown {
 }
 
 describe("the problems that are described", () => {
-  const story = { now: Date.now(), impressionId: "", publishableKey };
+  const story = { now: Date.now(), impressionId: "", publishableKey, version: 0 };
 
   beforeAll(async () => {
     [story.impressionId] = await recommend(await createModel());

@@ -192,7 +192,7 @@ it("a rollback meanwhile is learnt too, and a reset ends the relearning in all s
   const end = unreachable(model, 2);
   await reset(model);
   await ringAll(model, 3);
-  expect((await call("POST", `/v1/models/${model}/rollback`, { version: kept[0] })).status).toBe(200);
+  expect((await call("POST", `/v1/models/${model}/rollback`, { version: kept[0].version })).status).toBe(200);
   expect(complaints()).toContain("an alarm's task failed Unreachable");
   end();
   await finish(model, 3);

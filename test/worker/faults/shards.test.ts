@@ -114,7 +114,7 @@ it("goes back to the same model, also if a shard cannot be reached meanwhile", a
     const model = await sharded(shards);
     await bought(model, 0, 20);
     const before = await digestOf(model);
-    const [version] = (await describeModel(model)).kept;
+    const [{ version }] = (await describeModel(model)).kept;
     const undone = await bought(model, 100, 130);
     await digestOf(model);
     const end = unreachable(model, 2);

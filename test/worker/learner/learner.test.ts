@@ -81,7 +81,7 @@ it("keeps its digest through snapshots and evictions, and does not replay what a
   });
   expect(snapshot.seq).toBeGreaterThanOrEqual(1000);
   // A rollback goes back to what was kept, not to a snapshot that only shortens a start.
-  expect(Math.max(...kept)).toBeLessThan(1000);
+  expect(Math.max(...kept.map(({ version }) => version))).toBeLessThan(1000);
   // Larger than the limit of a row.
   expect(snapshot.chunks).toBeGreaterThan(1);
   await evictDurableObject(learner);

@@ -192,7 +192,7 @@ it("a rollback and an erasure meanwhile are not learnt", async () => {
     while (relearning.progress(0)?.done === 0) await relearning.step();
   });
   await evictDurableObject(learnerOf(model));
-  expect((await call("POST", `/v1/models/${model}/rollback`, { version: kept[0] })).status).toBe(200);
+  expect((await call("POST", `/v1/models/${model}/rollback`, { version: kept[0].version })).status).toBe(200);
   await call("DELETE", `/v1/impressions/${shown[7]}`);
   await finish(model);
   const { digest } = await describeModel(model);
@@ -214,7 +214,7 @@ it("what an object has learnt before a rollback or another beginning is not used
     await relearning.step();
     const learnt = relearning.progress(0)?.done ?? 0;
     expect(learnt).toBeGreaterThan(40);
-    store.transact(() => store.rollBack(store.snapshots.kept(kept[0]) as never));
+    store.transact(() => store.rollBack(store.snapshots.kept(kept[0].version) as never));
     expect(await relearning.step()).toBe(false);
     expect(store.relearning.blocks.countAfter(0)).toBe(0);
     while (!(await relearning.step()));

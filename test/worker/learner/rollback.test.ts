@@ -23,6 +23,8 @@ import { expectConsistent, logOf } from "../support/fold.ts";
 
 useClock();
 
+const keptOf = async (model: string) => (await describeModel(model)).kept.map(({ version }) => version);
+
 it("keeps the last eight, each with what was learnt by then", async () => {
   const model = await createModel();
   const digests = new Map<number, string>();
@@ -30,7 +32,7 @@ it("keeps the last eight, each with what was learnt by then", async () => {
     await show(model, { action: { id: `a${n}`, features: { brand: `b${n}` } } });
     digests.set(await keep(model), (await describeModel(model)).digest as string);
   }
-  const { kept } = await describeModel(model);
+  const kept = await keptOf(model);
   expect(kept).toEqual(Array.from(digests.keys()).toReversed().slice(0, 8));
   const rollback = (body: object) => call("POST", `/v1/models/${model}/rollback`, body);
   const [forgotten] = digests.keys();
@@ -48,7 +50,7 @@ it("keeps the last eight, each with what was learnt by then", async () => {
     await expectConsistent(model);
   }
   // No rollback leads to a version that another rollback has undone.
-  expect((await describeModel(model)).kept).toEqual([expect.any(Number), kept[7]]);
+  expect(await keptOf(model)).toEqual([expect.any(Number), kept[7]]);
   expect((await rollback({ version: kept[0] })).status).toBe(404);
 });
 
@@ -69,18 +71,30 @@ it("keeps them however often the state is read", async () => {
   await expectConsistent(model);
 });
 
-it("goes back by one call to the snapshot before the newest, and stays there when it is called again", async () => {
+it("refuses a rollback without a version, names the kept ones with their times, and changes nothing", async () => {
   const model = await createModel();
-  await show(model, {});
-  await keep(model);
-  const good = await describeModel(model);
+  const times = new Map<number, number>();
+  for (let n = 0; n < 2; n++) {
+    tick(MINUTE_MS);
+    await show(model, {});
+    times.set(await keep(model), Date.now());
+  }
   await show(model, { action: "tent" });
-  await keep(model);
-  const first = await call("POST", `/v1/models/${model}/rollback`, {});
-  expect(first).toMatchObject({ status: 200, body: { restored: good.modelVersion } });
-  expect((await describeModel(model)).digest).toBe(good.digest);
-  expect((await call("POST", `/v1/models/${model}/rollback`, {})).body.restored).toBe(good.modelVersion);
-  expect((await describeModel(model)).digest).toBe(good.digest);
+  const before = await describeModel(model);
+  const expected = Array.from(times, ([version, at]) => ({ version, at })).toReversed();
+  expect(before.kept.slice(0, 2)).toEqual(expected);
+  const { status, body } = await call("POST", `/v1/models/${model}/rollback`, {});
+  const [newest, older] = expected.map(({ version, at }) => `${version} of ${new Date(at).toISOString()}`);
+  expect([status, body.detail]).toEqual([
+    400,
+    expect.stringMatching(`^version: expected the kept version .*: ${newest}, ${older}.*; got none$`),
+  ]);
+  expect({ ...(await describeModel(model)), bytes: 0 }).toEqual({ ...before, bytes: 0 });
+  // The restored state is kept at the time of the rollback.
+  tick(MINUTE_MS);
+  const { body: done } = await call("POST", `/v1/models/${model}/rollback`, { version: expected[1].version });
+  expect(done.kept).toEqual(before.kept);
+  expect((await describeModel(model)).kept[0]).toEqual({ version: done.modelVersion, at: Date.now() });
 });
 
 /** Impressions and conversions before and after a kept snapshot. */
@@ -140,8 +154,12 @@ it.each(["otf-lin-ts", "gp-ucb-sdf"])("undoes what %s learnt after a snapshot, a
   await evictDurableObject(learnerOf(model));
   expect(await stateOf(model)).toEqual({ digest, counts });
 
-  // Events since the snapshot are known. New events of later impressions are late, and those of earlier ones count in addition.
-  for (const [data, sent] of then.events) expect(statusesOf(await convert(data, { timestamp: then.at, ...sent }))).toEqual(["duplicate"]);
+  // The events of later impressions are late, old and new ones.
+  const again = async (status: (of: string) => string) => {
+    for (const [data, sent] of then.events) {
+      expect(statusesOf(await convert(data, { timestamp: then.at, ...sent }))).toEqual([status(data.impressionId)]);
+    }
+  };
   expect(
     statusesOf(
       await convert([
@@ -153,14 +171,16 @@ it.each(["otf-lin-ts", "gp-ucb-sdf"])("undoes what %s learnt after a snapshot, a
   expect(statusesOf(await convert({ model, key: "order 9", reward: 1 }))).toEqual(["late"]);
   expect((await call("POST", `/v1/impressions/${then.since}/activate`)).status).toBe(404);
   expect((await describeModel(model)).digest).toBe(digest);
-  expect(statusesOf(await convert({ impressionId: then.pending, reward: 0.25 }))).toEqual(["applied"]);
+  await again((id) => (id === then.since ? "late" : "applied"));
+  await again(() => "duplicate");
+  expect(statusesOf(await convert({ impressionId: then.pending, reward: 0.25 }, { timestamp: then.at - 1 }))).toEqual(["applied"]);
   expect(statusesOf(await convert({ impressionId: then.restated, reward: 0.5 }, { timestamp: then.at + 3 }))).toEqual(["applied"]);
   expect((await describeModel(model)).counts).toMatchObject({
     converted: 3,
     retracted: 1,
     pending: 0,
-    late: 3,
-    applied: 6,
+    late: 4,
+    applied: 10,
     duplicate: 5,
   });
   await expectConsistent(model);
@@ -224,8 +244,7 @@ it("says so when there is nothing to go back to", async () => {
   const model = "never-published";
   await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS } }, { env: { EVENTS: kv(failing("put")) } });
   await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) => void sql.exec("DELETE FROM snapshots"));
-  expect((await call("POST", `/v1/models/${model}/rollback`, {})).status).toBe(409);
-  expect((await call("POST", `/v1/models/${model}/rollback`, { version: 1 })).status).toBe(404);
+  for (const body of [{}, { version: 1 }]) expect((await call("POST", `/v1/models/${model}/rollback`, body)).status).toBe(409);
 });
 
 it("keeps no snapshot of what it undoes, though one falls due with that", async () => {

@@ -175,7 +175,7 @@ it("replaces no object that another call has written unseen", async () => {
 it("begins a day again whose rows a rollback has changed meanwhile", async () => {
   const model = await begun();
   const { kept } = await describeModel(model);
-  expect((await call("POST", `/v1/models/${model}/rollback`, { version: kept.at(-1) })).status).toBe(200);
+  expect((await call("POST", `/v1/models/${model}/rollback`, { version: kept.at(-1)?.version })).status).toBe(200);
   await forget(model, DUE + MINUTE_MS);
   const archived = await archivedLines(model);
   expect(archived.flatMap(({ type, state }) => (type === "impression" ? [state] : []))).toEqual(["void", "void", "void"]);

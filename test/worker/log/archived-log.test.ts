@@ -124,7 +124,7 @@ it("verifies through a rollback that undid archived rows", async () => {
   await forget(model);
   expect((await archivedLines(model)).some(({ state }) => state === "live")).toBe(true);
   await recommend(model);
-  expect((await call("POST", `/v1/models/${model}/rollback`, { version: kept[0] })).status).toBe(200);
+  expect((await call("POST", `/v1/models/${model}/rollback`, { version: kept[0].version })).status).toBe(200);
   await recommend(model);
   tick(HOUR_MS);
   const log = await exported(model);

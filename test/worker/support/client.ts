@@ -78,7 +78,7 @@ export async function keep(model: string): Promise<number> {
     Array.from(storage.sql.exec<{ content: string }>("SELECT content FROM actions ORDER BY place"), ({ content }) => JSON.parse(content)),
   );
   await call("PUT", `/v1/models/${model}/actions`, { actions });
-  return (await describeModel(model)).kept[0];
+  return (await describeModel(model)).kept[0].version;
 }
 
 let webhooks = 0;

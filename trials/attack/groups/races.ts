@@ -8,6 +8,10 @@ const CLIENTS = 6;
 
 type Line = LoggedImpression | LoggedConversion;
 
+interface Description {
+  readonly kept: readonly { readonly version: number }[];
+}
+
 /** The first line of a log. */
 interface Head {
   readonly type: "model";
@@ -102,7 +106,9 @@ export const races: Group = {
       const name = await target.createModel(`rollback-${index}`, { serving: stage.pick(["edge", "learner"]) });
       await whileServing("rollbacks", name, async () => {
         for (let n = 0; n < 4; n++) {
-          const answers = await Promise.all([1, 2].map(() => target.send("POST", `/v1/models/${name}/rollback`, { ...secret, json: {} })));
+          const { kept }: Description = JSON.parse((await target.send("GET", `/v1/models/${name}`, secret)).text);
+          const json = { version: kept.at(1)?.version ?? kept[0].version };
+          const answers = await Promise.all([1, 2].map(() => target.send("POST", `/v1/models/${name}/rollback`, { ...secret, json })));
           for (const answer of answers) stage.check("a rollback while traffic runs", soundness(answer));
         }
       });

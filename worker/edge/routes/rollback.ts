@@ -9,8 +9,13 @@ import { secretKey } from "../api-keys.ts";
 import type { Edge } from "../edge.ts";
 import { modelPath } from "../model-path.ts";
 
-/** Without a version, the rollback restores the kept snapshot before the newest. */
-const rollbackBody = strictObject({ version: v.optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)) });
+/** The learner refuses a body without a version, because it knows which versions there are. */
+const rollbackBody = strictObject({
+  version: v.pipe(
+    v.optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
+    v.description("Required. Without it the answer is 400, and names the kept versions with their times."),
+  ),
+});
 
 export const rollback = (edge: Edge) =>
   new Hono().post("/v1/models/:model/rollback", secretKey, modelPath, valid("json", rollbackBody), async (c) => {
@@ -25,9 +30,9 @@ export const operations = (): Operations => ({
   "POST /v1/models/:model/rollback": {
     id: "rollBackModel",
     summary: "Restore a kept snapshot",
-    description: "Undoes everything learnt since. Later impressions become void.",
+    description: "Undoes everything learnt since. Later impressions become void. What was undone may be sent again.",
     body: { RollbackBody: rollbackBody },
-    examples: () => ({ beforeNewest: {} }),
+    examples: ({ version }) => ({ kept: { version } }),
     answers: { 200: { description: "The restored version, and the kept ones.", schema: { Rollback: answer } } },
     problems: [...withBody, ...ofModel, 409],
   },

@@ -122,12 +122,11 @@ export class Administration implements Implemented<AdministrationRpc> {
   async rollBack(version?: number): Promise<Rollback> {
     const { store, current, coordinator, publishing, upkeep } = this.#parts;
     current.get();
-    const kept = store.editions.versions();
-    const to = version ?? kept[1] ?? kept[0];
-    if (to === undefined) throw new Problem(409, "there is no kept snapshot to go back to yet");
-    await coordinator.rollBack(to);
+    const kept = store.editions.list();
+    if (version === undefined || !kept.some((each) => each.version === version)) throw notKept(kept, version);
+    await coordinator.rollBack(version);
     await upkeep.now(() => publishing.publish());
-    return { restored: to, modelVersion: store.seq, kept };
+    return { restored: version, modelVersion: store.seq, kept };
   }
 
   async remove(): Promise<null> {
@@ -189,7 +188,7 @@ export class Administration implements Implemented<AdministrationRpc> {
     const policies = await running.policies();
     const rows = pastRowsOf(lines, { store, config, featurize: featurize(), policies });
     const isOpen = (id: string) => shownAtOf(id) >= store.watermark;
-    admission.check(rows.filter((row) => "features" in row && isOpen(row.id) && !store.impressions.find(row.id)).length);
+    admission.check(rows.filter((row) => "features" in row && isOpen(row.id) && !store.impressions.registered(row.id, row.name)).length);
     const imported = { impressions: 0, repeated: 0, conversions: {} as Record<string, number> };
     live.takePast(policies, rows).forEach((status, i) => {
       if (!("features" in rows[i])) imported.conversions[status] = (imported.conversions[status] ?? 0) + 1;
@@ -251,6 +250,14 @@ export class Administration implements Implemented<AdministrationRpc> {
 /** Start of the oldest bucket that is open in a new model. */
 export function firstBucket(env: Environment, { window }: Pick<ModelConfig, "window">): number {
   return bucketAt(Date.now() - window.ms - graceMs(env), window.ms);
+}
+
+/** The refusal of a rollback to a version that is not kept, or to none: nobody can know how far back the caller wants to go. */
+function notKept(kept: Rollback["kept"], version: number | undefined): Problem {
+  if (kept.length === 0) return new Problem(409, "there is no kept snapshot to go back to yet");
+  const versions = kept.map((each) => (each.at === null ? each.version : `${each.version} of ${new Date(each.at).toISOString()}`));
+  const expected = `version: expected the kept version to go back to: ${versions.join(", ")}`;
+  return version === undefined ? new Problem(400, `${expected}; got none`) : new Problem(404, `${expected}; got ${version}`);
 }
 
 /** The refusal of a change under which the learnt state would not be valid. */

@@ -45,7 +45,7 @@ export function description(
     modelVersion,
     published: at === null ? null : { version, at },
     relearning,
-    kept: store.editions.versions(),
+    kept: store.editions.list(),
     // Pending impressions may still convert, so only impressions with a closed window count.
     conversionRate: settled > 0 ? (converted - open.converted - erasedConverted) / settled : null,
   };

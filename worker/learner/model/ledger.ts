@@ -26,26 +26,28 @@ export type Logged = "in time" | "late";
 /**
  * Enters a conversion within a transaction, by the rules of the SDK's ledger. Its state is in rows, so memory does not grow with
  * the number of pending impressions. The resolved reward does not depend on the order in which events arrive.
+ * An event that a rollback undid may come again, and so may a late one that is in time by now.
  */
 export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules, logged?: Logged): Entry {
-  const earlier = store.conversions.of(event.impression);
+  const shownAt = shownAtOf(event.impression);
+  const impression = store.impressions.find(event.impression);
+  const closed = logged ? logged === "late" : bucketEnd(shownAt, rules.window.ms) <= store.watermark;
+  const live = impression?.state === "live";
+  const late = closed || impression?.state === "void" || (live && event.at - shownAt > windowOf(rules, event.goal));
+  const earlier = store.conversions.of(event.impression).filter(({ status }) => status !== "void" && (late || status !== "late"));
   if (isKnown(earlier, event) || (!logged && isOverruled(earlier, event))) {
     store.database.count("duplicate");
     return { status: "duplicate" };
   }
-  const shownAt = shownAtOf(event.impression);
   if (shownAt < store.retainedSince) {
     // Not stored: the rows that would reveal a repetition are pruned.
     store.database.count("late");
     return { status: "late" };
   }
-  const impression = store.impressions.find(event.impression);
   if (impression?.erased) return ofErased(store);
-  const closed = logged ? logged === "late" : bucketEnd(shownAt, rules.window.ms) <= store.watermark;
-  const live = impression?.state === "live";
   const counts = counting(earlier);
   let status: LedgerStatus = "applied";
-  if (closed || impression?.state === "void" || (live && event.at - shownAt > windowOf(rules, event.goal))) status = "late";
+  if (late) status = "late";
   else if (!live) status = "orphan";
   else if (counts.some((other) => isConflict(other, event))) status = "conflict";
   const repeats = status === "applied" && isRepeated(counts, event);
@@ -91,11 +93,15 @@ export function isOfNamesake(store: LearnerStore, impression: string, generation
   return store.impressions.find(impression) === undefined;
 }
 
-/** Whether a journalled event is missing here: the learner never got it, and still keeps rows of its time. */
-export function isMissing(store: LearnerStore, event: ConversionEvent, rules: Rules): boolean {
+/**
+ * Whether a journalled event is missing here: the learner never got it, and still keeps rows of its time.
+ * @param notedAt when a delivery that the learner did not get was last noted, in ms since 1970. What a rollback undid before is missing.
+ */
+export function isMissing(store: LearnerStore, event: ConversionEvent, rules: Rules, notedAt = 0): boolean {
   if (shownAtOf(event.impression) < store.retainedSince || refusal(event, rules) || isOfNamesake(store, event.impression, event.generation))
     return false;
-  const earlier = store.conversions.of(event.impression);
+  const isUndone = ({ status, seq }: StoredConversion) => status === "void" && store.log.undoneAt(seq) < notedAt;
+  const earlier = store.conversions.of(event.impression).filter((each) => !isUndone(each));
   return !store.impressions.find(event.impression)?.erased && !isKnown(earlier, event) && !isOverruled(earlier, event);
 }
 

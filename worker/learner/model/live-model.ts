@@ -168,7 +168,8 @@ export class LiveModel {
     // By name where there is one, because a repetition may state another time and so has another id.
     const freshByName = new Map<string, ImpressionRow>();
     const registered = rows.map((row): RegisteredRow => {
-      const earlier = freshByName.get(row.name ?? row.id) ?? impressions.registered(row.id, row.name);
+      const known = () => (state === "void" ? impressions.find(row.id) : impressions.registered(row.id, row.name));
+      const earlier = freshByName.get(row.name ?? row.id) ?? known();
       if (earlier) return { row: earlier, status: "duplicate" };
       if (!logged && !isKept(row.id, row.sampling ?? 0)) {
         this.leaveOut(1, row.byPage);
@@ -299,13 +300,11 @@ export class LiveModel {
     return this.#store.snapshots.newest() as StoredSnapshot;
   }
 
-  /** Restores a kept snapshot. @param andThen a change of the store in the same transaction. */
+  /** Restores a kept snapshot. @param andThen a change of the store in the same transaction. @throws {Problem} 503 if it is not kept any more. */
   async rollBack(version: number, andThen?: () => void): Promise<void> {
     const kept = this.#store.snapshots.kept(version);
-    if (!kept)
-      throw new Problem(404, `version: no snapshot of it is kept; kept are ${this.#store.snapshots.versions().join(", ") || "none"}`);
-    const policies = await restorePolicies(kept.parts);
-    if (!this.isCurrent || !this.#store.snapshots.versions().includes(version)) throw startingAgain();
+    const policies = kept && (await restorePolicies(kept.parts));
+    if (!policies || !this.isCurrent || !this.#store.snapshots.versions().includes(version)) throw startingAgain();
     // No policies run during the change, so that no snapshot of the undone state is taken.
     this.#policies = undefined;
     this.#change(() => {

@@ -232,7 +232,7 @@ export class Coordinator {
 
   /**
    * Takes all shards back to a kept version. Those that cannot be reached any more go back as soon as they can.
-   * @throws {Problem} 404 if the version is not kept, 409 if a shard does not keep it, 503 if one cannot be reached.
+   * @throws {Problem} 409 if a shard does not keep the version, 503 if one cannot be reached, or the version is not kept any more.
    */
   rollBack(version: number): Promise<void> {
     if (!this.#store.coordinates) return this.#current.get().live.rollBack(version);
@@ -240,10 +240,7 @@ export class Coordinator {
       const { shards, config } = this.#store;
       const kept = shards.merged.kept(version);
       const mark = shards.markOf(version);
-      if (!kept || !mark) {
-        const list = shards.merged.versions().join(", ") || "none";
-        throw new Problem(404, `version: no snapshot of it is kept; kept are ${list}`);
-      }
+      if (!kept || !mark) throw new Problem(503, "the model is starting again");
       // A shard that is younger than the version goes back to its beginning.
       const backs = others(config).map((shard) => mark.shards[shard] ?? (shards.find(shard) as Shard).first);
       const keeps = await Promise.all(

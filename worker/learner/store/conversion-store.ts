@@ -81,13 +81,13 @@ export class ConversionStore {
   }
 
   /**
-   * Attributes a keyed event to an impression: to the one that has an event of its name already, else to the newest impression with
-   * this key whose window was open at the time of the event. Without one, returns the name under which the event waits for its
-   * impression.
+   * Attributes a keyed event to an impression: to the one that has an event of its name already, unless a rollback undid it, else to the
+   * newest impression with this key whose window was open at the time of the event. Without one, returns the name under which the event
+   * waits for its impression.
    */
   attribute({ key, older = [], action }: ByKey, { goal, event, reward, at }: GoalEvent, windowMs: number): string {
     const before = this.sentTo({ key, older }, { goal, event, reward, at });
-    if (before !== undefined) return before;
+    if (before !== undefined && this.#impressions.find(before)?.state !== "void") return before;
     return this.#impressions.newestWithKey([key, ...older], action, at - windowMs, at + 1) ?? waitingFor(key, at);
   }
 

@@ -356,7 +356,7 @@ export class LearnerStore {
 
   /** Stores a snapshot of the newest state. A learner starts from it; a rollback can restore it only if it is `kept`. */
   saveSnapshot(parts: Uint8Array[], { digest, kept }: { readonly digest: string; readonly kept: boolean }): void {
-    const seq = this.database.mark("snapshot", { digest, counts: this.#learntCounts() });
+    const seq = this.database.mark("snapshot", { digest, counts: this.#learntCounts(), time: Date.now() });
     this.snapshots.write({ seq, parts }, kept);
   }
 
@@ -370,8 +370,8 @@ export class LearnerStore {
   }
 
   /**
-   * Undoes everything learnt after a kept snapshot, and deletes later snapshots. Later impressions and conversions stay as void
-   * rows, so that their repetition is recognised.
+   * Undoes everything learnt after a kept snapshot, and deletes later snapshots. Later impressions and conversions stay as void rows, so
+   * that decisions of that time can be repeated, and that closing does not bring them back. They may be sent again.
    */
   rollBack({ seq: version, parts }: StoredSnapshot): void {
     const touched = this.conversions.undoAfter(version);
@@ -388,7 +388,7 @@ export class LearnerStore {
     // A log learnt again includes what is undone.
     const begun = this.relearning.begun;
     if (begun) this.relearning.begin(begun.config, begun.startedAt);
-    this.snapshots.write({ seq: this.database.mark("rollback", { to: version, counts }), parts }, true);
+    this.snapshots.write({ seq: this.database.mark("rollback", { to: version, counts, time: Date.now() }), parts }, true);
   }
 
   /** Counters that a rollback restores, without the changes of the current transaction. */

@@ -75,6 +75,13 @@ export class LogStore {
     return count + this.#impressions.countAfter(seq) - this.#impressions.countAfter(upTo);
   }
 
+  /** When the rollback that undid a row happened, in ms since 1970. Infinity if the log states none. */
+  undoneAt(seq: number): number {
+    const query = `SELECT content ->> 'time' AS at FROM marks WHERE type = 'rollback' AND seq > ?1 AND content ->> 'to' < ?1
+      ORDER BY seq LIMIT 1`;
+    return this.#database.query<{ at: number | null }>(query, seq)[0]?.at ?? Number.POSITIVE_INFINITY;
+  }
+
   /**
    * The steps that bring policies from the state after a row to the newest state. Changes of rewards follow from the conversions
    * themselves, also from those before that row. So the policies observe what they observed when the conversions arrived.

@@ -119,7 +119,7 @@ export class RelearningStore {
   /** Marks in the log that a relearnt model has taken over. Returns the number of the mark. */
   mark(content: object): number {
     this.#last = undefined;
-    return this.#database.mark("relearnt", content);
+    return this.#database.mark("relearnt", { ...content, time: Date.now() });
   }
 
   /** Puts the new blocks into the place of the old ones. */

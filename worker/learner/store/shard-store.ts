@@ -82,7 +82,7 @@ export class ShardStore {
 
   /** Stores a merged snapshot under a new version. */
   saveMerged(parts: Uint8Array[], mark: MergedMark, kept: boolean): void {
-    this.merged.write({ seq: this.#database.mark("merged", mark), parts }, kept);
+    this.merged.write({ seq: this.#database.mark("merged", { ...mark, time: Date.now() }), parts }, kept);
   }
 
   /** The mark of a merged snapshot. */

@@ -24,6 +24,13 @@ export class SnapshotStore {
     return Array.from(rows, ({ seq }) => seq);
   }
 
+  /** The kept snapshots, newest first, and when each was kept. Null: an earlier version of the worker did. */
+  list(): { readonly version: number; readonly at: number | null }[] {
+    const query =
+      "SELECT seq AS version, content ->> 'time' AS at FROM marks WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq DESC";
+    return this.#sql.exec<{ version: number; at: number | null }>(query, JSON.stringify(this.versions())).toArray();
+  }
+
   /** Version of the newest snapshot, kept or not; -1 if there is none. */
   newestVersion(): number {
     return this.#sql.exec<{ seq: number }>(`SELECT coalesce(max(seq), -1) AS seq FROM ${this.#table}`).one().seq;

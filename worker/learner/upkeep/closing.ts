@@ -3,7 +3,7 @@ import type { ConversionEvent } from "../../domain/conversion/event.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { auditedAt, bucketAt, bucketEnd, closesAt } from "../../domain/impression/bucket.ts";
 import type { Environment } from "../../environment.ts";
-import { EventJournal } from "../../kv/event-journal.ts";
+import { EventJournal, type NotedEvent } from "../../kv/event-journal.ts";
 import type { CurrentModel } from "../model/current-model.ts";
 import { isMissing } from "../model/ledger.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
@@ -109,6 +109,6 @@ async function* missing(store: LearnerStore, pages: AsyncGenerator<ConversionEve
   for await (const page of pages) yield page.filter((event) => lacks(store, event));
 }
 
-function lacks(store: LearnerStore, event: ConversionEvent): boolean {
-  return isMissing(store, { ...event, reward: event.reward === null ? null : toDyadic(event.reward) }, store.config);
+function lacks(store: LearnerStore, { notedAt, ...event }: NotedEvent): boolean {
+  return isMissing(store, { ...event, reward: event.reward === null ? null : toDyadic(event.reward) }, store.config, notedAt);
 }

@@ -136,12 +136,15 @@ export class BlockStore {
 
   /** The block that has an impression, and its place there. */
   #holding(id: string): { readonly stored: StoredBlock; readonly place: number } | undefined {
+    const all = this.#allHolding(id);
+    return all.find(({ stored }) => stored.state === "live") ?? all[0];
+  }
+
+  /** The blocks that have an impression. A rollback undid it in all but one. */
+  #allHolding(id: string): { readonly stored: StoredBlock; readonly place: number }[] {
     const shownAt = shownAtOf(id);
-    for (const stored of this.around(shownAt, shownAt)) {
-      const place = stored.block.placeOf(id);
-      if (place >= 0) return { stored, place };
-    }
-    return undefined;
+    const places = this.around(shownAt, shownAt).map((stored) => ({ stored, place: stored.block.placeOf(id) }));
+    return places.filter(({ place }) => place >= 0);
   }
 
   /** The blocks that may have impressions shown between two times. */
@@ -236,12 +239,12 @@ export class BlockStore {
 
   /** Empties an impression, if there is one with this id. */
   erase(id: string): void {
-    const holding = this.#holding(id);
-    if (!holding) return;
-    const { seq, block } = holding.stored;
-    const left = block.rows().map((row, i) => (i === holding.place ? { ...row, action: "", context: null, decision: null } : row));
-    this.#database.query(`UPDATE ${this.#table} SET content = ? WHERE seq = ?`, encodeBlock(left), seq);
-    this.#cache.delete(seq);
+    for (const { stored, place } of this.#allHolding(id)) {
+      const { seq, block } = stored;
+      const left = block.rows().map((row, i) => (i === place ? { ...row, action: "", context: null, decision: null } : row));
+      this.#database.query(`UPDATE ${this.#table} SET content = ? WHERE seq = ?`, encodeBlock(left), seq);
+      this.#cache.delete(seq);
+    }
   }
 
   /** Deletes the blocks before a bound of buckets. */

@@ -3,7 +3,7 @@ import type { KeyHashes } from "../../../domain/ids/join-key.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../../domain/ids/uuid.ts";
 import type { Block, BlockRow } from "../../../domain/impression/block.ts";
 import { earliest } from "../../../domain/impression/bucket.ts";
-import type { ImpressionRow, Marks, StoredImpression } from "../../../domain/impression/impression.ts";
+import type { ImpressionRow, ImpressionState, Marks, StoredImpression } from "../../../domain/impression/impression.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
 import type { ArmStore } from "../counts/arm-store.ts";
 import type { DelayStore } from "../counts/delay-store.ts";
@@ -65,9 +65,9 @@ export class ImpressionStore {
 
   find(id: string): StoredImpression | undefined {
     const found = this.blocks.find(id);
-    if (found) return this.#stored(found);
+    if (found?.state === "live") return this.#stored(found);
     const deferred = this.#deferred.find(id);
-    return deferred && deferredForm(deferred);
+    return deferred ? deferredForm(deferred) : found && this.#stored(found);
   }
 
   #stored(found: Found): StoredImpression {
@@ -77,12 +77,13 @@ export class ImpressionStore {
     return impression;
   }
 
-  /** The impression with this id, or registered under this name. */
+  /** The impression with this id, or registered under this name. One that a rollback undid may be registered again. */
   registered(id: string, name: string | null): StoredImpression | undefined {
-    const known = this.find(id);
+    const standing = (known: StoredImpression | undefined) => (known?.state === "void" && !known.erased ? undefined : known);
+    const known = standing(this.find(id));
     if (known || name === null) return known;
     const [named] = this.#database.query<{ id: string }>("SELECT id FROM names WHERE name = ?", name);
-    return named && this.find(named.id);
+    return named && standing(this.find(named.id));
   }
 
   /** Those of some ids, with their times, that are stored. */
@@ -144,7 +145,7 @@ export class ImpressionStore {
       );
     }
     for (const row of rows) {
-      this.#insertKeys(row);
+      this.#insertKeys(row, marks.length > 0);
       if (marks.length > 0) this.#links.note(row);
     }
   }
@@ -172,8 +173,10 @@ export class ImpressionStore {
     this.#insertKeys(row);
   }
 
-  #insertKeys(row: ImpressionRow): void {
-    if (row.name !== null) this.#database.query("INSERT OR IGNORE INTO names VALUES (?, ?)", row.name, row.id);
+  #insertKeys(row: ImpressionRow, counts = true): void {
+    // A name that a rollback undid may come again with another time, and so with another id.
+    const insert = `INSERT OR ${counts ? "REPLACE" : "IGNORE"} INTO names VALUES (?, ?)`;
+    if (row.name !== null) this.#database.query(insert, row.name, row.id);
     for (const [key] of row.keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, listOf(row));
   }
 
@@ -238,7 +241,7 @@ export class ImpressionStore {
     return Array.from(new Set(lists.flatMap(({ impression }) => this.#membersOf(impression).map(({ row }) => row.id))));
   }
 
-  /** The newest impression with a join key, of an action or of any, that was shown between two times. */
+  /** The newest impression with a join key, of an action or of any, that was shown between two times: of those that are not void, if there are any. */
   newestWithKey(hashes: KeyHashes, action: string | null, from: number, before: number): string | undefined {
     const lists = this.#database.query<{ impression: string }>(
       `SELECT DISTINCT impression FROM keys WHERE key IN (SELECT value FROM json_each(?)) AND impression >= ? AND impression < ?
@@ -247,27 +250,24 @@ export class ImpressionStore {
       firstIdAt(from),
       firstIdAt(before),
     );
-    let newest: string | undefined;
+    const newest: { live?: string; void?: string } = {};
     for (const { impression } of lists) {
       // The impressions of a list were shown in one millisecond.
-      if (newest !== undefined && shownAtOf(newest) > shownAtOf(impression)) break;
-      for (const { row, deferred } of this.#membersOf(impression)) {
-        if (!deferred && (action === null || row.action === action) && (newest === undefined || row.id > newest)) newest = row.id;
-      }
+      if (newest.live !== undefined && shownAtOf(newest.live) > shownAtOf(impression)) break;
+      const members = this.#membersOf(impression).filter(({ row }) => action === null || row.action === action);
+      for (const { row, state } of members) if (state !== "deferred" && row.id > (newest[state] ?? "")) newest[state] = row.id;
     }
-    return newest;
+    return newest.live ?? newest.void;
   }
 
   /** The impressions of a list, by the id of its first. */
-  #membersOf(first: string): { readonly row: BlockRow; readonly deferred: boolean }[] {
+  #membersOf(first: string): { readonly row: BlockRow; readonly state: ImpressionState }[] {
     const shownAt = shownAtOf(first);
-    const members = this.blocks.around(shownAt, shownAt).flatMap(({ block }) => {
-      const rows = block.rows().filter(({ action }) => action !== "");
-      return rows.map((row) => ({ row, deferred: false }));
-    });
+    const blocks = this.blocks.around(shownAt, shownAt);
+    const members = blocks.flatMap(({ state, block }) => block.rows().map((row) => ({ row, state })));
     const waiting = this.#deferred.between(firstIdAt(shownAt), firstIdAt(shownAt + 1));
-    const all = [...members, ...waiting.map(({ row }) => ({ row, deferred: true }))];
-    return all.filter(({ row }) => listOf(row) === first);
+    const all = [...members, ...waiting.map(({ row }) => ({ row, state: "deferred" as const }))];
+    return all.filter(({ row }) => row.action !== "" && listOf(row) === first);
   }
 
   /** Counts live impressions shown from one time to before another, by context and action. **Cost:** linear in their number. */

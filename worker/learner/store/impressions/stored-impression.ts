@@ -3,9 +3,10 @@ import type { Found } from "./block-store.ts";
 import type { DeferredRow } from "./deferred-store.ts";
 import { type OutcomeRow, stateOf } from "./outcome.ts";
 
-/** An impression of a block. An erased one is void. */
+/** An impression of a block. An erased one is void. A void one has no outcome, but it may be registered again under the same id. */
 export function liveForm(found: Found, outcome: OutcomeRow | undefined): StoredImpression {
-  return storedForm({ ...found, state: found.row.action === "" ? "void" : found.state }, outcome);
+  const state = found.row.action === "" ? "void" : found.state;
+  return storedForm({ ...found, state }, state === "live" ? outcome : undefined);
 }
 
 /** An impression that is not shown yet. */
