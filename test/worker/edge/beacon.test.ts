@@ -9,6 +9,7 @@ import {
   describeModel,
   HOUR_MS,
   journalOf,
+  keep,
   type Reply,
   recommend,
   stateOf,
@@ -96,8 +97,7 @@ describe("a public goal", () => {
   it("is undone by a rollback, and counts when it is reported again", async () => {
     const model = await createShop();
     const [impressionId] = await recommend(model);
-    await call("PUT", `/v1/models/${model}/actions`, { actions: ["tent", "mug"].map((id) => ({ id })) });
-    const [{ version }] = (await describeModel(model)).kept;
+    const version = await keep(model);
     await reach(impressionId);
     expect((await call("POST", `/v1/models/${model}/rollback`, { version })).status).toBe(200);
     expect((await describeModel(model)).counts).toMatchObject({ applied: 0, pageGoals: 0 });

@@ -108,7 +108,8 @@ it("answers every example of the description as it says, in its order", async ()
       const options = operation.id === "recommend" ? { key: keys.secret } : {};
       const reply = await ask(route, { model, id: story.impressionId }, body, options);
       expectDescribed(route, reply);
-      if (operation.id === "setActions") story.version = (await describeModel(model)).kept[0].version;
+      const { kept } = await describeModel("shop");
+      if (kept) story.version = kept[0].version;
       if (operation.id === "recommend" && name !== "deferred") story.impressionId = reply.body.actions[0].impressionId;
       if (operation.id === "reportConversions") {
         for (const { status } of reply.body.conversions) expect([name, status]).toEqual([name, "applied"]);
