@@ -199,7 +199,7 @@ export const routes: Readonly<Record<string, Route>> = {
     answers: { 200: "Rollback" },
     problems: [400, 401, 403, 404, 409, 413, 422, 500, 503],
     parameters: ["model"],
-    examples: { kept: [] },
+    examples: { kept: ["version"] },
   },
   "POST /v1/models/:model/reset": {
     id: "resetModel",

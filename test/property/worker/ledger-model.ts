@@ -42,6 +42,8 @@ export interface Rules {
 /** Truncates towards zero to a multiple of 2^-12. */
 const dyadic = (value: number): number => (Math.sign(value) * Math.floor(Math.abs(value) * 4096)) / 4096;
 
+const isSame = (a: Event, b: Event): boolean => JSON.stringify(a) === JSON.stringify(b);
+
 export class LedgerModel {
   readonly #rules: Rules;
   #state: State = { events: [], shown: new Map(), learnt: new Map(), counts: {} };
@@ -126,7 +128,7 @@ export class LedgerModel {
     const state = this.state(impression);
     const late = closed || state === "void" || (state === "live" && at - shownAt > windowMs);
     const standing = this.#of(impression).filter((other) => other.status !== "void" && (late || other.status !== "late"));
-    if (standing.some((other) => JSON.stringify(other.event) === JSON.stringify(event))) {
+    if (standing.some((other) => isSame(other.event, event))) {
       this.#count("duplicate");
       return "duplicate";
     }
@@ -145,6 +147,8 @@ export class LedgerModel {
       return same.some((other) => other.status === "applied" || other.status === "conflict") ? "conflict" : "applied";
     })();
     const before = this.#standing(impression);
+    const again = this.#of(impression).filter((other) => ["void", "late"].includes(other.status) && isSame(other.event, event));
+    this.#state.events.splice(0, Number.POSITIVE_INFINITY, ...this.#state.events.filter((each) => !again.includes(each)));
     this.#state.events.push({ event, status });
     this.#count(status);
     if (before) this.#count(before, -1);

@@ -207,3 +207,21 @@ it("closing brings back nothing that was undone, unless only the journal took it
   const log = await exported(stage.model);
   await verify(() => log);
 });
+
+it("an export from before the rollback, without its bad lines, brings everything else back", async () => {
+  const stage = await begun(1);
+  const [since] = await show(stage.model, { id: "own-9" });
+  const order = (impressionId: string, id: string) =>
+    convert({ impressionId, goal: "purchase", reward: 4, currency: "EUR" }, { id: `${id}-${stage.model}` });
+  await order(stage.ids[1], "good");
+  await order(since, "since");
+  const good = await digestOf(stage.model);
+  await order(stage.ids[2], "bad");
+  const log = (await exported(stage.model)).filter((line) => !line.includes('"event":"bad-'));
+  await rollBack(stage);
+  const { body } = await call("POST", `/v1/models/${stage.model}/events`, log.join("\n"));
+  expect(body).toMatchObject({ impressions: 1, repeated: 3, conversions: { applied: 2 } });
+  expect(await digestOf(stage.model)).toBe(good);
+  const lines = await exported(stage.model);
+  await verify(() => lines);
+});

@@ -10,12 +10,7 @@ import type { Edge } from "../edge.ts";
 import { modelPath } from "../model-path.ts";
 
 /** The learner refuses a body without a version, because it knows which versions there are. */
-const rollbackBody = strictObject({
-  version: v.pipe(
-    v.optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)),
-    v.description("Required. Without it the answer is 400, and names the kept versions with their times."),
-  ),
-});
+const rollbackBody = strictObject({ version: v.optional(wholeNumber(0, Number.MAX_SAFE_INTEGER)) });
 
 export const rollback = (edge: Edge) =>
   new Hono().post("/v1/models/:model/rollback", secretKey, modelPath, valid("json", rollbackBody), async (c) => {
@@ -30,7 +25,8 @@ export const operations = (): Operations => ({
   "POST /v1/models/:model/rollback": {
     id: "rollBackModel",
     summary: "Restore a kept snapshot",
-    description: "Undoes everything learnt since. Later impressions become void. What was undone may be sent again.",
+    description:
+      "Undoes everything learnt since. Later impressions become void. What was undone may be sent again. Without a version the answer is 400, which lists the kept ones with their times.",
     body: { RollbackBody: rollbackBody },
     examples: ({ version }) => ({ kept: { version } }),
     answers: { 200: { description: "The restored version, and the kept ones.", schema: { Rollback: answer } } },

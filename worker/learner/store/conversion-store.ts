@@ -98,7 +98,8 @@ export class ConversionStore {
       AND (status <> 'orphan' OR (at = ? AND reward IS ?)) ORDER BY status = 'orphan' LIMIT 1`;
     // A record counts for one goal.
     const name = [goal, Number(isOfRecord(event)), event];
-    return this.#database.query<{ impression: string }>(sent, JSON.stringify([key, ...older]), ...name, at, reward)[0]?.impression;
+    const [found] = this.#database.query<{ impression: string }>(sent, JSON.stringify([key, ...older]), ...name, at, reward);
+    return found && impressionOf(found);
   }
 
   insert(
@@ -106,6 +107,16 @@ export class ConversionStore {
     status: ConversionStatus,
     goals: Goals | null,
   ): void {
+    // The same event may have been undone, or have been late. That row stays in the log, and gives up the name.
+    this.#database.query(
+      `UPDATE conversions SET impression = impression || ' ' || seq
+       WHERE impression = ? AND goal = ? AND event = ? AND at = ? AND reward IS ? AND status IN ('void', 'late')`,
+      impression,
+      goal,
+      event,
+      at,
+      reward,
+    );
     this.#database.query(
       `INSERT INTO conversions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       this.#database.next(),
@@ -261,7 +272,9 @@ export class ConversionStore {
     this.#bury(this.of(impression));
     this.#database.query(
       `UPDATE conversions SET goal = '', event = seq, reward = NULL, status = 'void', key = NULL, action = NULL
-       WHERE impression = ?`,
+       WHERE impression = ? OR impression BETWEEN ? || ' ' AND ? || ' ~'`,
+      impression,
+      impression,
       impression,
     );
   }
@@ -298,8 +311,11 @@ function stored({ restates, ...conversion }: Row): StoredConversion {
 
 /** A conversion as a row of the log. */
 function logged(row: Row): ConversionRow {
-  return { type: "conversion", ...stored(row) };
+  return { type: "conversion", ...stored(row), impression: impressionOf(row) };
 }
+
+/** The impression of a row. A row whose event came again has its own number after it. */
+const impressionOf = ({ impression }: Pick<Row, "impression">): string => impression.split(" ")[0];
 
 /** Delays fall into bars that double: bar 0 is below a second, bar n from 2^(n-1) to 2^n seconds. */
 function delayBar(ms: number): number {
