@@ -1,5 +1,5 @@
 import { policies } from "afterclick";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { configureModel, isSame, reconfigureModel } from "../../../worker/domain/model/model.ts";
 import { relearntModel } from "../../../worker/domain/model/relearnt-model.ts";
 import type { ModelBody } from "../../../worker/protocol/schema.ts";
@@ -44,26 +44,47 @@ it.each(OF_DOMAINS)("%s, with a window alone: the refusal names the domain", asy
   });
 });
 
-describe.each(featured)("%s", (policy) => {
-  const body: ModelBody = { policy, window };
+it.each([
+  ["encoder", { encoder: { dimension: 8 } }],
+  ["exploration", { options: { exploration: -1 } }],
+  ["options.speed", { options: { speed: 1 } }],
+])("a policy in its domain: a change that is wrong by itself names %s", async (name, change) => {
+  const options = { domain: { points: [[0], [1]] }, horizon: 9 };
+  const stored = await configureModel({ policy: "bpe", window, options });
+  const message = expect.stringMatching(new RegExp(`^${name}: `));
+  await expect(reconfigureModel({ window, ...change }, stored)).rejects.toMatchObject({ status: 422, message });
+});
 
-  it.each([{ dimension: 32 }, { dimension: 512 }, { numeric: { price: { min: 0, max: 9 } } }])(
-    "learns its log again with the encoder %j",
-    async (encoder) => {
-      const delayed = policy.startsWith("delay-lin") && encoder.dimension === 512;
-      const asked = delayed ? { encoder, options: { forgetting: null } } : { encoder };
-      const config = await relearntModel(asked, await configureModel(body));
-      expect(config).toEqual(await configureModel({ ...body, ...asked }));
-    },
-  );
-
-  it.each([
+it.each(bodies.filter(([, { options }]) => options?.norms !== "exact"))("%s: a conflict names what differs", async (_, body) => {
+  const stored = await configureModel(body);
+  for (const [name, change] of [
     ["seed", { seed: 7 }],
     ["window.ms", { window: { ms: 7_200_000 } }],
-    ["encoder.dimension", { encoder: { dimension: 32 } }],
     ["goals", { goals: { order: { weight: 1 } } }],
-  ])("names %s, which differs", async (name, change) => {
-    const again = await reconfigureModel({ ...body, ...change }, await configureModel(body));
-    expect(again).toEqual({ conflict: expect.stringMatching(new RegExp(`^${name}[.\\w]*: expected .+, got .+`)) });
-  });
+  ] as const) {
+    const again = await reconfigureModel({ ...body, ...change }, stored);
+    expect(again).toEqual({ conflict: expect.stringMatching(new RegExp(`^${name}: expected .+, got .+`)) });
+  }
+});
+
+it.each(featured)("%s beside another policy: a repeated body changes nothing", async (policy) => {
+  const body: ModelBody = { policy: "otf-lin-ts", window, shadows: [{ name: "other", policy }] };
+  const config = await configureModel(body);
+  for (const repeated of [body, { window }]) {
+    const again = await reconfigureModel(repeated, config);
+    expect(!("conflict" in again) && isSame(again, config)).toBe(true);
+  }
+});
+
+it.each(
+  featured.flatMap((policy) =>
+    [{ dimension: 32 }, { dimension: 512 }, { numeric: { price: { min: 0, max: 9 } } }].map((encoder) => [policy, encoder] as const),
+  ),
+)("%s learns its log again with the encoder %j", async (policy, encoder) => {
+  const wide = policy.startsWith("delay-lin") && encoder.dimension === 512;
+  const asked = { encoder, ...(wide && { options: { forgetting: null } }) };
+  const config = await relearntModel(asked, await configureModel({ policy, window }));
+  expect(config).toEqual(await configureModel({ policy, window, ...asked }));
+  const named = await reconfigureModel({ window, ...asked }, await configureModel({ policy, window }));
+  expect(named).toEqual({ conflict: expect.stringMatching(/^(options|encoder)\.\w+: expected .+, got .+/) });
 });

@@ -2,6 +2,7 @@ import { runDurableObjectAlarm } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf } from "../support/client.ts";
 import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
+import { unreachable } from "../support/fault.ts";
 import { logOf } from "../support/fold.ts";
 
 // Configurations of models that have learnt nothing, and impressions from before a change of a model.
@@ -14,6 +15,7 @@ const put = (model: string, body: object) => call("PUT", `/v1/models/${model}`, 
 it.each([
   ["encoder.numeric", {}, { encoder: { numeric } }],
   ["another policy", {}, { policy: "delay-gp-ucb" }],
+  ["a policy in its domain", { serving: "edge" }, { policy: "bpe", options: { domain: { points: [[0], [1]] }, horizon: 9 } }],
   ["features by name", { options: { dimension: 3 } }, { encoder: { dimension: 16 } }],
   ["goals, with an option that needs nothing", {}, { goals: { order: { weight: 1 } }, draws: 7 }],
   ["a seed, in three shards", { serving: "edge", shards: 3 }, { seed: 7 }],
@@ -28,6 +30,16 @@ it.each([
   const [impressionId] = await recommend(model);
   expect(statusesOf(await convert({ impressionId, reward: 1, goal: "order" }))).toEqual(["applied"]);
   expect(await describeModel(model)).toMatchObject({ counts: { impressions: 1, converted: 1 }, incidents: { refused: 0 } });
+});
+
+it("a model without impressions takes another seed once all its shards can be reached", async () => {
+  const model = await createModel({ serving: "edge", shards: 3 });
+  const end = unreachable(model, 2);
+  expect(await put(model, { seed: 7 })).toMatchObject({ status: 503, body: { detail: expect.stringContaining("a shard of the model") } });
+  expect(await describeModel(model)).toMatchObject({ seed: 0 });
+  end();
+  expect(await put(model, { seed: 7 })).toMatchObject({ status: 200, body: { seed: 7, relearning: null } });
+  expect(await recommend(model)).toHaveLength(1);
 });
 
 it("an orphan and a deferred impression from before are learnt under the new configuration", async () => {

@@ -1,3 +1,4 @@
+import { policies } from "afterclick";
 import { Problem } from "../../protocol/problem.ts";
 import type { ModelBody } from "../../protocol/schema.ts";
 import { acceptable, configureModel, type ModelConfig, modelConfig, renewed } from "./model.ts";
@@ -14,7 +15,7 @@ export async function relearntModel(body: Partial<ModelBody>, stored: ModelConfi
   const before = body.encoder ? withoutDefaults(stored) : stored;
   const whole =
     asked.policy !== undefined && asked.policy !== stored.policy
-      ? { ...rest, encoder: wholeEncoder(rest.encoder), ...asked }
+      ? { ...rest, encoder: asked.options?.domain ? null : wholeEncoder(rest.encoder), ...onlyServing(asked.policy), ...asked }
       : withStored(asked, before);
   if (whole.window.ms !== stored.window.ms) {
     throw new Problem(
@@ -24,6 +25,9 @@ export async function relearntModel(body: Partial<ModelBody>, stored: ModelConfi
   }
   return configureModel(acceptable(() => renewed(whole as unknown as ModelConfig)) as unknown as ModelBody);
 }
+
+/** How a policy that decides in sequence is served. */
+const onlyServing = (policy: string) => (policies.find(({ id }) => id === policy)?.sequential ? { serving: "learner" } : {});
 
 /** A configuration without the options that have their defaults, because some of these follow from its encoder. */
 function withoutDefaults(config: ModelConfig): ModelConfig {

@@ -83,7 +83,8 @@ export class Relearning {
     const policies = await startModel(config);
     const { catalogue, log } = this.#store;
     const featurize = this.#featurizerOf(config);
-    for (const action of catalogue.actions) featurize?.vector(undefined, action);
+    const actions = policies[0].policy.hasDomain ? [] : catalogue.actions;
+    for (const action of actions) featurize?.vector(undefined, action);
     for (const line of log.page(0)) {
       if (line.type !== "impression" || line.state !== "live") continue;
       const { features } = rowOf(line, { featurize, catalogue });
