@@ -29,6 +29,13 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** Statistics over many seeds and simulated worlds, and limits of memory. `npm run test:all` runs them. */
+const LONG = [
+  "test/{regret,unit/experiments}/**/*.test.ts",
+  ...["unit/comparison/arm-comparison", "unit/evaluation/list-evaluation", "unit/model/delay/forgotten-impressions"],
+  ...["unit/model/linear/bernoulli-world", "unit/model/pending/retained-memory", "unit/pages/bands", "property/worker/body-heap"],
+].map((name) => (name.endsWith(".ts") ? name : `test/${name}.test.ts`));
+
 /** `npm run test:random` sets another. */
 const propertySeed = Number(process.env.PROPERTY_SEED ?? 1);
 
@@ -53,7 +60,8 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     projects: [
-      { test: { ...inNode, name: "node", include: ["test/{unit,property,conformance,golden,regret}/**/*.test.ts"] } },
+      { test: { ...inNode, name: "node", include: ["test/{unit,property,conformance,golden}/**/*.test.ts"], exclude: LONG } },
+      { test: { ...inNode, name: "long", include: LONG } },
       // Limits of processor time. They hold on a quiet machine, so no other run includes them: `npm run test:speed`.
       { test: { ...inNode, name: "speed", include: ["test/speed/**/*.test.ts"], maxWorkers: 1 } },
       "./test/worker/vitest.config.ts",

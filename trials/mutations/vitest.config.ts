@@ -46,7 +46,7 @@ class Messenger implements Reporter {
 
 const added = { test: { setupFiles: [fileURLToPath(new URL("selected.ts", import.meta.url))], provide: { selection } } };
 const own = (config.test?.projects ?? []) as readonly { readonly test?: { readonly name?: string } }[];
-const projects = own.filter(({ test }) => test?.name === "node" || test?.name === "system");
+const projects = own.filter(({ test }) => ["node", "long", "system"].includes(test?.name ?? ""));
 export default defineConfig({
   root,
   test: {

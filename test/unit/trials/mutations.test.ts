@@ -23,7 +23,7 @@ it("runs the tests of all projects but those of speed", async () => {
   await writeFile(join(folder, "selection.json"), JSON.stringify({ files: [] }));
   const { default: config } = await import("../../../trials/mutations/vitest.config.ts");
   const projects = config.test?.projects as readonly { readonly test: { readonly name: string } }[];
-  expect(projects.map(({ test }) => test.name)).toEqual(["node", "system", "worker"]);
+  expect(projects.map(({ test }) => test.name)).toEqual(["node", "long", "system", "worker"]);
 });
 
 describe("mutants", () => {

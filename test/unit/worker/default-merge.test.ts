@@ -64,7 +64,7 @@ it("merges the default model of a shop with three goals, byte for byte", async (
   const [all] = await startModel(config);
   learn(all, shown);
   all.policy.refactor();
-  for (const [order, count] of [[shown, 4] as const, [shuffled([...shown], stream(2)), 1] as const, [shown.toReversed(), 16] as const]) {
+  for (const [order, count] of [[shown, 4] as const, [shuffled([...shown], stream(2)), 1] as const, [shown.toReversed(), 7] as const]) {
     const snapshots: Uint8Array[] = [];
     for (let part = 0; part < count; part++) {
       const [own] = await startModel(config);
