@@ -17,6 +17,6 @@ export async function compile(source: URL | string, load: () => Promise<BufferSo
   const failed = (code: string, what: string) => (error: Error) => {
     throw new UnsupportedError(code, `${source}: ${what}: ${error.message}`);
   };
-  const bytes = await load().catch(failed("core-not-found", "the core could not be loaded"));
+  const bytes = await load().catch(failed("core-not-found", "the core could not be loaded: put core.wasm there, or pass `module`"));
   return WebAssembly.compile(bytes).catch(failed("core-not-compiled", "expected core.wasm, and a policy with 'wasm-unsafe-eval'"));
 }

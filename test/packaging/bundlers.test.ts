@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -93,6 +93,56 @@ describeInChromium("a page", () => {
     await webpackBuild({ target: "web", entry: "./page.js", output: { path, filename: "page.js" } });
     await cp(join(project, "index.html"), join(path, "index.html"));
     expect(await decidedByPage(path)).toEqual({ decided: unbundled, complaints: [] });
+  });
+
+  describe("as esbuild bundles it by default, in a folder of its own beside the core", () => {
+    let path: string;
+    const pageOf = (body: string) => `<!doctype html><title>classic</title><link rel="icon" href="data:,">${body}`;
+    const worker = "globalThis.afterclick.decide().then((decided) => postMessage(decided), ({ code }) => postMessage({ code }))";
+    const pages = {
+      script: '<script src="assets/page.js"></script>',
+      "script that another one adds": `<script>
+        document.head.append(Object.assign(document.createElement("script"), { src: "assets/page.js" }));
+      </script>`,
+      "classic worker": `<script>
+        new Worker("assets/worker.js").onmessage = ({ data }) => { globalThis.decided = data; };
+      </script>`,
+      "classic service worker": `<script>
+        navigator.serviceWorker.onmessage = ({ data }) => { globalThis.decided = data; };
+        navigator.serviceWorker.register("assets/service-worker.js").then(async (registration) => {
+          const found = registration.installing ?? registration.active;
+          while (!registration.active) await new Promise((later) => setTimeout(later, 20));
+          found.postMessage("decide");
+        });
+      </script>`,
+    };
+
+    beforeAll(async () => {
+      path = join(base, "page-esbuild");
+      const assets = join(path, "assets");
+      await esbuild({
+        entryPoints: [join(project, "page.js"), join(project, "classic.js")],
+        outdir: assets,
+        bundle: true,
+        logLevel: "error",
+      });
+      await cp(join(project, "node_modules/afterclick/dist/core.wasm"), join(assets, "core.wasm"));
+      await writeFile(join(assets, "worker.js"), `importScripts("classic.js"); ${worker}`);
+      await writeFile(
+        join(assets, "service-worker.js"),
+        `importScripts("classic.js"); onmessage = ({ source }) => { const postMessage = (data) => source.postMessage(data); ${worker} };`,
+      );
+      for (const [name, body] of Object.entries(pages)) await writeFile(join(path, `${name.replaceAll(" ", "-")}.html`), pageOf(body));
+    });
+
+    it.each(Object.keys(pages))("decides in a %s", async (name) => {
+      const site = await serve({ "/": path });
+      try {
+        expect((await decidedIn(browser, `${site.url}/${name.replaceAll(" ", "-")}.html`)).decided).toEqual(unbundled);
+      } finally {
+        site.close();
+      }
+    });
   });
 
   it("decides as Vite builds it", async () => {

@@ -1,3 +1,5 @@
+import { runInNewContext } from "node:vm";
+import { build } from "esbuild";
 import { afterEach, expect, it, vi } from "vitest";
 import { compileCore } from "../../../src/entry/browser.ts";
 import { compile } from "../../../src/entry/compile.ts";
@@ -30,6 +32,27 @@ it("names the address at which there is no core, or something else", async () =>
   await expect(compileCore()).rejects.toMatchObject(unsupported("core-not-found", /Failed to fetch/));
   vi.stubGlobal("fetch", async () => new Response("<!doctype html>", { headers: { "content-type": "text/html" } }));
   await expect(compileCore()).rejects.toMatchObject(unsupported("core-not-compiled", /core\.wasm: expected core\.wasm, and a policy with/));
+});
+
+it("says what to pass where a classic script has no address", async () => {
+  const { outputFiles } = await build({
+    entryPoints: ["src/entry/browser.ts"],
+    bundle: true,
+    globalName: "core",
+    write: false,
+    logLevel: "error",
+  });
+  const compileIn = (location?: object) =>
+    runInNewContext(`${outputFiles[0].text}; core.compileCore()`, { WebAssembly, URL, fetch: async () => new Response(bytes), location });
+  await expect(compileIn({ href: "https://shop.example/assets/worker.js" })).resolves.toBeInstanceOf(WebAssembly.Module);
+  for (const location of [undefined, { href: "blob:https://shop.example/1" }]) {
+    await expect(compileIn(location)).rejects.toMatchObject(
+      unsupported(
+        "core-not-found",
+        /^core\.wasm beside .*: the core could not be loaded: put core\.wasm there, or pass `module`: Invalid URL/,
+      ),
+    );
+  }
 });
 
 it("does not ask with which type it is served", async () => {
