@@ -122,6 +122,8 @@ export const modelOptions = {
   publish: { schema: duration(1000, DAY_MS), default: { ms: 120_000 }, change: "nothing" },
   local: { schema: v.boolean(), default: false, change: "nothing" },
   pageActions: { schema: v.boolean(), default: false, change: "nothing" },
+  // Null: the features that no action has as an attribute.
+  pageAttributes: { schema: v.nullable(list(text(64), 64)), default: null, change: "nothing" },
   pageKeys: { schema: v.picklist(["own", "shared"]), default: "own", change: "nothing" },
   pageLimit: { schema: wholeNumber(1, 100), default: 20, change: "nothing" },
   pageShare: { schema: share(1), default: 1, change: "nothing" },
@@ -199,6 +201,8 @@ export const MEANINGS: Readonly<Record<OptionName, string>> = {
     "Whether pages may take publications with a publishable key, [decide by themselves](browser.md#decide-by-a-workers-publications) and register their impressions. Only for linear policies without holdout and shadows.",
   pageActions:
     "Whether a publishable key may name actions outside the catalogue, with their features. Numbers must lie inside the unit ball. Otherwise it names actions of the catalogue by id.",
+  pageAttributes:
+    "Names of attributes and features by which a publishable key may `filter` and bound `maxPer`, up to 64. `null`: the features that no action has as an attribute.",
   pageKeys:
     '`"own"`: join keys given with a publishable key meet no conversions of your backend. `"shared"`: a key is the same whoever gives it, so anyone with the publishable key can claim a purchase.',
   pageLimit: "Most items of one recommendation to a publishable key, up to 100.",

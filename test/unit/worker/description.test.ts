@@ -145,6 +145,7 @@ it("describes every option of a model", () => {
       ...[
         "pageActions",
         "pageKeys",
+        "pageAttributes",
         "pageLimit",
         "pageShare",
         "policy",

@@ -44,6 +44,7 @@ const VALUES: { readonly [Name in OptionName]-?: readonly [NonNullable<ModelBody
   local: [false, true],
   pageActions: [false, true],
   pageKeys: ["own", "shared"],
+  pageAttributes: [["brand"], ["brand", "price"]],
   pageLimit: [10, 20],
   pageShare: [0.1, 0.2],
   featureNorm: [1, 2],

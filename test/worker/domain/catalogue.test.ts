@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterEach, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { verify } from "../../../cli/verify/verification.ts";
 import { Catalogue } from "../../../worker/domain/catalogue/catalogue.ts";
 import { decodeRecord, encodeRecord, wholeRecord } from "../../../worker/domain/catalogue/catalogue-record.ts";
@@ -289,4 +289,64 @@ it("leaves out the columns of a catalogue that would make its record too long", 
   const long = await decodeRecord(await record(20_000_000));
   expect(long?.columns).toBeUndefined();
   expect(long?.changes).toEqual([{ size: 1, changed: [[0, { id: "mug" }]] }]);
+});
+
+describe("a page", () => {
+  const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
+  const hidden = { id: "secret-launch", features: { brand: "Acme" }, attributes: { margin: 0.9 }, available: false };
+  const catalogue = [...SHOP.map((action, i) => ({ ...action, attributes: { ...action.attributes, margin: i / 10 } })), hidden];
+  const shop = async (body: object) => {
+    const model = await createModel(body);
+    await call("PUT", `/v1/models/${model}/actions`, { actions: catalogue });
+    return (request: object) => call("POST", `/v1/models/${model}/recommendations`, request, { key });
+  };
+
+  it.each([
+    ["none", {}, ["brand"], ["price", "margin", "marginn", "sale", "invented"]],
+    ["some", { pageAttributes: ["price", "brand"] }, ["brand", "price"], ["margin", "marginn", "sale", "invented"]],
+    ["no", { pageAttributes: [] }, [], ["brand", "price", "margin", "invented"]],
+    ["none, and brings actions of its own", { pageActions: true }, ["brand"], ["price", "margin", "invented"]],
+  ])("chooses by the attributes that its model names, and hears of no others: %s named", async (_, options, open, closed) => {
+    const page = await shop(options);
+    const filters = { brand: "Acme", price: { max: 100 }, margin: { min: 0.5 } };
+    const conditionOf = (name: string) => (filters as Record<string, unknown>)[name] ?? true;
+    const own = "pageActions" in options ? { actions: [{ id: "boots" }, { id: "own", features: { margin: 1 } }] } : {};
+    for (const name of open) {
+      expect((await page({ filter: { [name]: conditionOf(name) } })).status).toBe(201);
+      expect((await page({ maxPer: { attribute: name, count: 1 } })).status).toBe(201);
+    }
+    // Each closed name gets the answer of an invented one, whatever its condition.
+    for (const name of closed) {
+      for (const condition of [true, "Acme", 0.5, { max: 100 }]) {
+        const { status, body } = await page({ ...own, filter: { [name]: condition } });
+        expect([status, body.detail]).toEqual([422, expect.stringContaining(`filter.${name}: pages may not choose by ${name}:`)]);
+        expect(body.detail).not.toMatch(/did you mean/);
+      }
+      const { status, body } = await page({ ...own, maxPer: { attribute: name, count: 1 } });
+      expect([status, body.detail]).toEqual([422, expect.stringContaining("maxPer.attribute: pages may not choose by")]);
+    }
+  });
+
+  it("hears no name of an action or an attribute in a refusal", async () => {
+    const [page, own] = [await shop({}), await shop({ pageActions: true, local: true })];
+    const almost = "secret-launc";
+    const refused = [
+      await page({ actions: [{ id: almost }] }),
+      await page({ pin: [{ action: almost, place: 0 }] }),
+      await page({ filter: { brandd: "Acme" } }),
+      await own({ actions: [{ id: almost }] }),
+      await own({ actions: [{ id: almost }], pin: [{ action: almost, place: 0 }] }),
+      await call("POST", `/v1/models/${await local()}/impressions`, [{ action: almost, shownAt: Date.now() }], { key }),
+    ];
+    for (const { status, body } of refused) {
+      expect(status).toBe(422);
+      expect(body.detail).not.toMatch(/did you mean|secret-launch|margin/);
+    }
+  });
+
+  async function local(): Promise<string> {
+    const model = await createModel({ pageActions: true, local: true });
+    await call("PUT", `/v1/models/${model}/actions`, { actions: catalogue });
+    return model;
+  }
 });

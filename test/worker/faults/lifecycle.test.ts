@@ -157,7 +157,7 @@ it("adds and replaces actions of a catalogue, and keeps the others at their plac
   expect(misspelt.body.detail).toBe('action tnt: has no features and is not in the catalogue; did you mean "tent"?');
   const key = env.AFTERCLICK_PUBLISHABLE_KEY;
   const ofPage = await call("POST", `/v1/models/${model}/recommendations`, { actions: [{ id: "Mug" }] }, { key });
-  expect(ofPage.body.detail).toMatch(/^action Mug: is not in the catalogue\. With a publishable key, .*; did you mean "mug"\?$/);
+  expect(ofPage.body.detail).toMatch(/^action Mug: is not in the catalogue\. With a publishable key, [^;]*$/);
 });
 
 describe("a model that was made under other defaults", () => {

@@ -1,7 +1,7 @@
 import { didYouMean } from "../../protocol/nearest.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { type Action, type ActionsPatch, MOST_ACTIONS, type RecommendationsBody } from "../../protocol/schema.ts";
-import { type AttributeTypes, attributeTypes, matcher } from "./filter.ts";
+import { type AttributeTypes, attributeTypes, type MayName, matcher } from "./filter.ts";
 
 /** Most characters of an action as JSON. A row of the learner's database has at most 2 MB, a line of a log 1 MiB. */
 export const MOST_CHARACTERS = 2 ** 18;
@@ -33,6 +33,7 @@ export class Catalogue {
   #all?: Candidates;
   #places?: ReadonlyMap<string, number>;
   #types?: AttributeTypes;
+  #hidden?: ReadonlySet<string>;
 
   /** The actions have different ids. */
   constructor(actions: readonly Action[], version = 0, columns?: Uint8Array) {
@@ -57,15 +58,21 @@ export class Catalogue {
     return this.#types;
   }
 
+  /** Whether an action has an attribute of this name. Publications show features alone. */
+  hides(name: string): boolean {
+    this.#hidden ??= new Set(this.actions.flatMap(({ attributes }) => Object.keys(attributes ?? {})));
+    return this.#hidden.has(name);
+  }
+
   /**
    * An action with features: its own or, without any, those in the catalogue.
-   * @throws {Problem} 422 if it has no features and is not in the catalogue, unless the catalogue is empty.
+   * @throws {Problem} 422 if it has no features and is not in the catalogue, unless the catalogue is empty. To a page it suggests nothing.
    */
-  featured(action: Action): Action {
+  featured(action: Action, byPage = false): Action {
     if (action.features !== undefined || this.size === 0) return action;
     const known = this.#actionById.get(action.id);
     if (known === undefined)
-      throw new Problem(422, `action ${action.id}: has no features and is not in the catalogue${this.meant(action.id)}`);
+      throw new Problem(422, `action ${action.id}: has no features and is not in the catalogue${byPage ? "" : this.meant(action.id)}`);
     return known;
   }
 
@@ -122,12 +129,12 @@ export class Catalogue {
   }
 
   /** The given actions, or the whole catalogue, without unavailable and excluded ones, and those that do not pass the filter. There may be none. */
-  candidates({ actions: given, exclude, filter }: CandidateRequest, pinned: readonly string[] = []): Candidates {
+  candidates({ actions: given, exclude, filter }: CandidateRequest, pinned: readonly string[] = [], mayName?: MayName): Candidates {
     this.#all ??= { actions: this.available, places: Array.from(this.available.keys()) };
     if (given === undefined && exclude.length + pinned.length === 0 && filter === undefined) return this.#all;
     const excluded = new Set([...exclude, ...pinned]);
-    const found = given?.map((action) => this.featured(action));
-    const passes = filter && matcher(filter, found ? attributeTypes(found, this.types) : this.types);
+    const found = given?.map((action) => this.featured(action, mayName !== undefined));
+    const passes = filter && matcher(filter, found ? attributeTypes(found, this.types) : this.types, mayName);
     const isCandidate = (action: Action): boolean => !excluded.has(action.id) && (passes?.(action) ?? true);
     if (!found) {
       const places = this.#all.places?.filter((place) => isCandidate(this.available[place])) ?? [];

@@ -32,8 +32,13 @@ export function attributeTypes(actions: readonly Action[], known?: AttributeType
   return types;
 }
 
-/** @throws {Problem} 422 naming the attribute that was probably meant. */
-export function checkAttribute(where: string, name: string, types: AttributeTypes): void {
+/** Whether a page may name an attribute. Absent for a backend, which may name all. */
+export type MayName = (attribute: string) => boolean;
+
+/** @throws {Problem} 422 naming the attribute that was probably meant. A page learns nothing of those that it may not name. */
+export function checkAttribute(where: string, name: string, types: AttributeTypes, mayName?: MayName): void {
+  if (mayName && !(types.has(name) && mayName(name)))
+    throw new Problem(422, `${where}: pages may not choose by ${name}: add it to the model's pageAttributes, or use the secret key`);
   if (!types.has(name)) throw new Problem(422, `${where}: no action has the attribute ${name}${didYouMean(name, types.keys())}`);
 }
 
@@ -41,10 +46,10 @@ export function checkAttribute(where: string, name: string, types: AttributeType
  * Whether an action meets all conditions of a filter. An action without the attribute does not; of a list, one entry has to.
  * @throws {Problem} 422 if no action has an attribute, or none of its values is of the condition's type.
  */
-export function matcher(filter: Filter, types: AttributeTypes): (action: Action) => boolean {
+export function matcher(filter: Filter, types: AttributeTypes, mayName?: MayName): (action: Action) => boolean {
   const conditions = Object.entries(filter);
   for (const [name, condition] of conditions) {
-    checkAttribute(`filter.${name}`, name, types);
+    checkAttribute(`filter.${name}`, name, types, mayName);
     const wanted = isRange(condition) ? "number" : typeof [condition].flat()[0];
     const own = types.get(name) as ReadonlySet<string>;
     if (own.size > 0 && !own.has(wanted)) {

@@ -5,7 +5,7 @@ import { Problem } from "../../protocol/problem.ts";
 import type { Action, Features, RecommendationsBody } from "../../protocol/schema.ts";
 import { checkCandidates } from "../model/capacity.ts";
 import type { Candidates, Catalogue } from "./catalogue.ts";
-import { attributeTypes, checkAttribute, valuesOf } from "./filter.ts";
+import { attributeTypes, checkAttribute, type MayName, valuesOf } from "./filter.ts";
 import { checkPageActions, checkPagePoints } from "./page-rules.ts";
 import type { Served } from "./served.ts";
 
@@ -42,7 +42,8 @@ export function restricted(served: Served, request: Restrictions): Restricted {
   const { catalogue, config } = served;
   const { context, actions, byPage } = request;
   if (byPage && actions) checkPageActions(actions, catalogue, config);
-  const { pins, candidates, bounds } = freeCandidates(catalogue, request);
+  const mayName = byPage ? (name: string) => config.pageAttributes?.includes(name) ?? !catalogue.hides(name) : undefined;
+  const { pins, candidates, bounds } = freeCandidates(catalogue, request, mayName);
   checkCandidates(config, candidates.actions.length);
   const pinned = pinnedOffer(served, context, pins, byPage);
   if (candidates.actions.length > 0) {
@@ -58,21 +59,26 @@ export function restricted(served: Served, request: Restrictions): Restricted {
   return { arm: "default", ...offerOf(served, context, { actions: [catalogue.named(defaultAction)], places: null }), pinned };
 }
 
-/** The candidates for the places without pins. */
-export function freeCandidates(catalogue: Catalogue, request: Omit<Restrictions, "context" | "byPage">) {
+/** The candidates for the places without pins. @param mayName which attributes a page may name. */
+export function freeCandidates(catalogue: Catalogue, request: Omit<Restrictions, "context" | "byPage">, mayName?: MayName) {
   const { maxPer } = request;
-  const pins = pinsOf(catalogue, request);
+  if (maxPer) {
+    checkAttribute("maxPer.attribute", maxPer.attribute, attributeTypes(request.actions ?? [], catalogue.types), mayName);
+  }
+  const pins = pinsOf(catalogue, request, mayName !== undefined);
   const candidates = catalogue.candidates(
     request,
     Array.from(pins.values(), ({ id }) => id),
+    mayName,
   );
-  return maxPer ? { pins, ...withinFamilies(candidates, maxPer, pins, catalogue) } : { pins, candidates };
+  return maxPer ? { pins, ...withinFamilies(candidates, maxPer, pins) } : { pins, candidates };
 }
 
 /** Pinned actions by place. Those that are not available leave their places to the policy. */
 function pinsOf(
   catalogue: Catalogue,
   { actions, exclude, limit, pin = [] }: Pick<Restrictions, "actions" | "exclude" | "limit" | "pin">,
+  byPage: boolean,
 ): ReadonlyMap<number, Action> {
   const pins = new Map<number, Action>();
   const seen = new Set<string>();
@@ -82,8 +88,9 @@ function pinsOf(
     if (place >= limit) throw new Problem(422, `pin[${i}].place: expected less than the limit ${limit}, got ${place}`);
     if (exclude.includes(id)) throw new Problem(422, `pin[${i}].action: ${id} is excluded by the same request`);
     const given = actions?.find((action) => action.id === id);
-    if (!given && !catalogue.has(id)) throw new Problem(422, `pin[${i}].action: ${id} is not in the catalogue${catalogue.meant(id)}`);
-    const action = given ? catalogue.featured(given) : catalogue.named(id);
+    if (!given && !catalogue.has(id))
+      throw new Problem(422, `pin[${i}].action: ${id} is not in the catalogue${byPage ? "" : catalogue.meant(id)}`);
+    const action = given ? catalogue.featured(given, byPage) : catalogue.named(id);
     taken.add(place);
     seen.add(id);
     if (catalogue.serves(action)) pins.set(place, action);
@@ -111,9 +118,7 @@ function withinFamilies(
   { actions, places }: Candidates,
   { attribute, count }: NonNullable<Restrictions["maxPer"]>,
   pins: ReadonlyMap<number, Action>,
-  catalogue: Catalogue,
 ): { readonly candidates: Candidates; readonly bounds?: Families } {
-  checkAttribute("maxPer.attribute", attribute, attributeTypes([...actions, ...pins.values()], catalogue.types));
   const left = new Map<unknown, number>();
   for (const action of pins.values()) {
     const family = familyOf(action, attribute);

@@ -29,9 +29,9 @@ export function checkPageActions(actions: readonly Action[], catalogue: Catalogu
   const foreign = actions.find(({ id, features }) => features !== undefined || !catalogue.has(id));
   if (!foreign || pageActions) return;
   const { id, features } = foreign;
-  const [what, meant] = features === undefined ? ["is not in the catalogue", catalogue.meant(id)] : ["has features", ""];
+  const what = features === undefined ? "is not in the catalogue" : "has features";
   const remedy = "With a publishable key, name actions of the catalogue by id, or set the model's pageActions";
-  throw new Problem(422, `action ${id}: ${what}. ${remedy}${meant}`);
+  throw new Problem(422, `action ${id}: ${what}. ${remedy}`);
 }
 
 /**

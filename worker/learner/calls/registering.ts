@@ -70,7 +70,7 @@ function rowOf(shown: Shown, { store, config, featurize, policies, byPage = fals
     throw new Problem(422, `shownAt: ${oldest > store.retainedSince ? "its window has passed, and the grace after it" : deleted(store)}`);
   }
   if (byPage) checkPageTime(shownAt, Date.now());
-  const action = features ? shown.action : store.catalogue.featured(shown.action);
+  const action = features ? shown.action : store.catalogue.featured(shown.action, byPage);
   const point = features ? Float64Array.from(features, toDyadic) : featurize.vector(context, action);
   if (byPage && shown.action.features) checkPagePoints(point, [action], config);
   const stated = probability !== undefined || (place !== undefined && place > 0);
