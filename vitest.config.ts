@@ -4,15 +4,13 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** The files that take longest, the longest first. Vitest starts large files first while it has no times of an earlier run, and these are small. */
 const LONGEST = [
-  "packaging/add-a-policy",
+  "packaging/recipes",
   "browser/newcomer",
   "packaging/commands",
   "simulation/crash-sweep",
   "browser/site",
   "packaging/next",
   "packaging/packaging",
-  "packaging/add-an-option",
-  "packaging/add-a-route",
   "simulation/launch/launch",
   "packaging/bin",
 ].map((name) => `/test/${name}.test.ts`);

@@ -40,7 +40,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   verify: "test/packaging/bin.test.ts",
   package: "test/packaging/installation.ts",
   options: "test/unit/worker/model-options.test.ts",
-  openapi: "test/packaging/add-a-route.test.ts",
+  openapi: "test/packaging/recipes.test.ts",
   release: "test/unit/scripts/release.test.ts",
   soak: "test/speed/commands.test.ts",
   attack: "test/speed/commands.test.ts",

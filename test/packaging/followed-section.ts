@@ -1,13 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { expect, onTestFinished } from "vitest";
+import { basename, join, resolve } from "node:path";
+import { expect } from "vitest";
 import { run } from "./installation.ts";
 
-// Follows a section of CONTRIBUTING.md in a copy of the repository, to the letter.
+// Follows sections of CONTRIBUTING.md in a copy of the repository, to the letter.
 
-/** Parts of the repository that no step needs. */
+/** Names of folders and files that no step needs. */
 const LEFT_OUT = new Set(["node_modules", ".git", ".wrangler", ".dev.vars", "results", "coverage"]);
 
 /** File of the check's results, in the copy. */
@@ -22,15 +22,13 @@ interface Results {
 
 /** The changed files, and the check's output and results. */
 export interface Followed {
-  readonly folder: string;
   readonly files: readonly string[];
   readonly printed: string;
   readonly results: Results["testResults"];
 }
 
-/** Makes every change of the section, runs its one block of commands, and checks that the changed files are formatted. */
-export async function follow(title: string): Promise<Followed> {
-  const folder = await copied();
+/** Makes every change of a section in a copy, runs its one block of commands, and checks that the changed files are formatted. */
+export async function follow(title: string, folder: string): Promise<Followed> {
   const [, section] = (await readFile("CONTRIBUTING.md", "utf8")).split(new RegExp(`^## (?=${title}$)`, "m"));
   const text = section.split(/^## /m, 1)[0].replaceAll(/^ {3}/gm, "");
   const steps = Array.from(text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm), ([, language, code]) => ({ language, code }));
@@ -42,14 +40,14 @@ export async function follow(title: string): Promise<Followed> {
   const printed = shell(folder, check.code);
   const { testResults: results } = JSON.parse(await readFile(join(folder, RESULTS), "utf8")) as Results;
   run(folder, "biome", ["check", ...files.filter((file) => file.endsWith(".ts"))]);
-  return { folder, files, printed, results };
+  return { files, printed, results };
 }
 
-/** A copy of the repository, which goes when the test ends, and whose tests write their results. */
-async function copied(): Promise<string> {
+/** A copy of the repository, whose tests write their results. */
+export async function copied(): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), "afterclick-section-"));
-  onTestFinished(() => rm(copy, { recursive: true, force: true }));
-  for (const name of await readdir(".")) if (!LEFT_OUT.has(name)) await cp(name, join(copy, name), { recursive: true });
+  const filter = (path: string) => !LEFT_OUT.has(basename(path));
+  for (const name of await readdir(".")) await cp(name, join(copy, name), { recursive: true, filter });
   await symlink(resolve("node_modules"), join(copy, "node_modules"));
   const config = await readFile("vitest.config.ts", "utf8");
   const reporting = config.replace("reporters: [", `reporters: [["json", { outputFile: ${JSON.stringify(RESULTS)} }], `);
