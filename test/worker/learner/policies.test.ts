@@ -171,7 +171,7 @@ async function seen(policy: string, { shards = 1, given = [] as readonly string[
   await subject.settle();
   const { kept, digest } = await subject.describe();
   const undone = await subject.sell();
-  expect((await subject.call("POST", "/rollback", { version: kept[0] })).status).toBe(200);
+  expect((await subject.call("POST", "/rollback", { version: kept[0].version })).status).toBe(200);
   await subject.settle();
   expect((await subject.describe()).digest).toBe(digest);
   expect((await call("GET", `/v1/impressions/${undone}`)).body).toMatchObject({ status: "rolled-back" });

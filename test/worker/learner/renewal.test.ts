@@ -59,7 +59,7 @@ it.each([
   [
     "a rollback to its beginning",
     "",
-    async (model: string) => call("POST", `/v1/models/${model}/rollback`, { version: (await describeModel(model)).kept.at(-1) }),
+    async (model: string) => call("POST", `/v1/models/${model}/rollback`, { version: (await describeModel(model)).kept.at(-1)?.version }),
   ],
 ])("a model takes another seed after %s", async (_, __, empty) => {
   const model = await createModel();

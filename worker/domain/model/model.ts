@@ -54,8 +54,12 @@ export async function reconfigureModel(body: ModelBody, stored: ModelConfig): Pr
     config = modelConfig(after);
   } catch (error) {
     reason = error;
-    // A body that is wrong by itself is no conflict.
-    if (!isRight({ policy: stored.policy, ...body })) throw error;
+    try {
+      modelConfig({ policy: stored.policy, ...body });
+    } catch {
+      // A body that is wrong by itself is no conflict.
+      throw error;
+    }
   }
   // Both go through the same defaults, so that options which the SDK has added since are the same.
   const [first, ...others] = config ? differences(learnt(modelConfig(before)), learnt(config)) : differences(learnt(before), learnt(after));
@@ -133,14 +137,6 @@ export function withDefaults(config: Readonly<Record<string, unknown>>): ModelCo
   // Every stored configuration has these.
   const { policy: _, options: __, shadows: ___, ...added } = DEFAULTS;
   return { ...added, ...config, limits: { ...DEFAULTS.limits, ...held, ...(config.limits as object | undefined) } } as ModelConfig;
-}
-
-function isRight(body: ModelBody): boolean {
-  try {
-    return Boolean(modelConfig(body));
-  } catch {
-    return false;
-  }
 }
 
 /** A configuration with all defaults. @throws {Problem} 422 naming an option that does not fit. */

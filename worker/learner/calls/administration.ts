@@ -67,7 +67,7 @@ export class Administration implements Implemented<AdministrationRpc> {
     const { store, running, coordinator, relearning, publishing, upkeep } = this.#parts;
     const { configuration } = store;
     const relearnt = await this.#relearnable(body).catch(() => null);
-    const hasLearnt = relearnt === null || (await running.hasLearnt());
+    const hasLearnt = relearnt === null || (await running.hasLearnt().catch(() => true));
     if (store.configuration !== configuration) return;
     if (hasLearnt) throw otherConfiguration(name, conflict, relearnt !== null);
     await running.relearn(relearnt);

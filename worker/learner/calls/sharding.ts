@@ -31,7 +31,7 @@ export class Sharding implements Implemented<ShardRpc> {
     try {
       await follow(this.#parts, name, order, firstBucket(env, order.config));
       // A short log is learnt at once.
-      if (relearning.isRunning && !relearning.isCaughtUp) await relearning.step();
+      if (relearning.isRunning && !relearning.isCaughtUp) await upkeep.attempt(() => relearning.step());
     } finally {
       if (relearning.isRunning && !relearning.isCaughtUp) await upkeep.hurry();
     }

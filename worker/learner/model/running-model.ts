@@ -62,13 +62,11 @@ export class RunningModel {
     return this.#coordinator.deciding(await this.policies());
   }
 
-  /** Whether the model has learnt an impression, or its state cannot be read now. */
+  /** Whether the model has learnt an impression. @throws {Problem} as `policies`. */
   async hasLearnt(): Promise<boolean> {
-    const newest = this.#coordinator.collect().then(() => this.publicPolicies());
-    return newest.then(
-      ([{ policy }]) => policy.impressions > 0,
-      () => true,
-    );
+    await this.#coordinator.collect();
+    const [{ policy }] = await this.publicPolicies();
+    return policy.impressions > 0;
   }
 
   /** The policies by which the model decides now. A shard asks its coordinator. */

@@ -54,7 +54,7 @@ export class Upkeep {
   }
 
   /** Does a part of a task at once. If it fails, the alarm rings and tries again. */
-  async attempt(work: () => Promise<void>): Promise<void> {
+  async attempt(work: () => Promise<unknown>): Promise<void> {
     await work().catch(() => this.hurry());
   }
 
