@@ -9,6 +9,7 @@ import { shownAtOf } from "../../worker/domain/ids/uuid.ts";
 import { isElsewhere } from "../../worker/domain/impression/impression.ts";
 import { featurizer, type ModelConfig, startModel } from "../../worker/domain/model/model.ts";
 import { mergedPolicies, type Policies, restorePolicies } from "../../worker/domain/model/policies.ts";
+import { unlearnt } from "../../worker/domain/model/unlearnt-model.ts";
 import { type EventLine, type HeadLine, type ImpressionLine, LogMismatch, type MarkLine, nameOf } from "./event-line.ts";
 import { KeptStates } from "./kept-states.ts";
 import { type Needs, NO_NEEDS } from "./needs.ts";
@@ -213,7 +214,8 @@ export class Replay {
     const { first = id, place = 0, asked = {} } = decision ?? {};
     const of = JSON.stringify([first, version, context, asked, decision?.catalogue]);
     if (this.#last?.of === of && this.#last.decided.rows.length > place) return this.#last.decided;
-    const state = this.#isPresent(version, line) ? { ...this.#known(), policies: this.#policies() } : await this.#stateAt(version);
+    const learnt = this.#isPresent(version, line) ? { ...this.#known(), policies: this.#policies() } : await this.#stateAt(version);
+    const state = line.arm === "catalogue" ? { ...learnt, ...(await unlearnt(learnt.config)) } : learnt;
     const catalogue = decision?.catalogue === undefined ? state.catalogue : this.#catalogueAt(decision.catalogue, line);
     const request = { context: context ?? undefined, exclude: [], limit: place + 1, ...asked };
     const decided = decideAs((count) => Array.from({ length: count }, () => first), { ...state, catalogue, version }, request, NO_KEYS);

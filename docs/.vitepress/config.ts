@@ -30,6 +30,7 @@ const DOCUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "Run it": {
     "docs/deploy.md": "Deploy",
     "docs/operations.md": "Operations",
+    "docs/upgrading.md": "Upgrading",
     "docs/sizing.md": "Sizes and costs",
     "docs/security.md": "Security and privacy",
     "docs/errors.md": "Errors",

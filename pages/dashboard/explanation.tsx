@@ -30,6 +30,7 @@ function reasonsOf({ action, arm, decision, modelVersion }: Explanation): string
   const why = {
     policy: `The policy put it in place ${place + 1} ${among}: score ${decimal(score)}, mean ${decimal(mean)}, width ${decimal(width)}.`,
     holdout: `It was drawn uniformly ${among} for the holdout.`,
+    catalogue: "The model was learning its log again after an upgrade, so the catalogue was shown in its order.",
     default: "It is the default action: the request did not let the policy decide.",
   }[arm];
   return `${why}${odds} Model version ${whole(modelVersion)}.`;

@@ -9,8 +9,18 @@ import { Empty } from "./empty.tsx";
 /** A line crosses a gap of at most this many empty buckets. */
 const BRIDGED = 2;
 
-const colours: Readonly<Record<Assignment, string>> = { policy: "var(--accent)", holdout: "var(--holdout)", default: "var(--quiet)" };
-const names: Readonly<Record<Assignment, string>> = { policy: "policy", holdout: "holdout, uniform", default: "default action" };
+const colours: Readonly<Record<Assignment, string>> = {
+  policy: "var(--accent)",
+  holdout: "var(--holdout)",
+  default: "var(--quiet)",
+  catalogue: "var(--quiet)",
+};
+const names: Readonly<Record<Assignment, string>> = {
+  policy: "policy",
+  holdout: "holdout, uniform",
+  default: "default action",
+  catalogue: "catalogue in its order",
+};
 
 const [SECOND, MINUTE, HOUR, DAY] = [1000, 60_000, 3_600_000, 86_400_000];
 /** Possible distances between ticks, in milliseconds. */

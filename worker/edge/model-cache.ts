@@ -1,3 +1,4 @@
+import { SnapshotError } from "afterclick";
 import { Catalogue } from "../domain/catalogue/catalogue.ts";
 import { type CatalogueRecord, decodeRecord, recorded } from "../domain/catalogue/catalogue-record.ts";
 import { type DecisionRequest, decide } from "../domain/catalogue/decision.ts";
@@ -6,10 +7,11 @@ import { homeOf } from "../domain/ids/home.ts";
 import { giverOf, type KeyHashes, type RequestKeys } from "../domain/ids/join-key.ts";
 import { shardName } from "../domain/ids/shard.ts";
 import { EVERYTHING, isKept, NONE, type Sampling, sampled } from "../domain/impression/sampling.ts";
-import { featurizer, type ModelConfig } from "../domain/model/model.ts";
+import { featurizer, isEncodable, type ModelConfig } from "../domain/model/model.ts";
 import { restorePolicies } from "../domain/model/policies.ts";
 import { decodePublication, type Edition, isNewer, type Publication } from "../domain/model/publication.ts";
 import { differences } from "../domain/model/reconfiguration.ts";
+import { unlearnt } from "../domain/model/unlearnt-model.ts";
 import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import { MOST_SHARDS } from "../protocol/most.ts";
@@ -202,6 +204,9 @@ export class ModelCache {
         if (given && !own) this.#outboxOf(0).keptOut();
       const newer = publication && this.#isNewer(publication) ? publication : undefined;
       const next = newer ? await heldOf(newer, this.#held) : this.#held;
+      if (next?.served?.unlearnt && this.#held?.served && !this.#held.served.unlearnt && next.generation === this.#held.generation) {
+        throw new SnapshotError("version", "the isolate holds an earlier publication, which it can read");
+      }
       // A newer one may have been taken during the await.
       if (!next || (newer && !this.#isNewer(newer))) return;
       const catalogue = newestOf(next, this.#held, record ?? undefined);
@@ -251,7 +256,12 @@ const isGone = (error: unknown): boolean => error instanceof Problem && error.st
 async function heldOf({ config, actions, catalogue: needed, version, generation, parts }: Publication, held?: Held): Promise<Held> {
   const catalogue = new Catalogue(actions ?? [], actions ? needed : 0);
   if (config.serving === "learner") return { generation, version, catalogue, served: null };
-  const policies = await restorePolicies(parts);
+  const policies = await restorePolicies(parts).catch((error) => {
+    if (error instanceof SnapshotError) return [];
+    throw error;
+  });
+  if (policies.length === 0 || !isEncodable(config))
+    return { generation, version, catalogue, served: { ...(await unlearnt(config)), version } };
   const featurize = held?.served && hasSameFeatures(config, held.served.config) ? held.served.featurize : featurizer(config);
   return { generation, version, catalogue, served: { config, version, policies, featurize } };
 }

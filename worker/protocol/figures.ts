@@ -23,8 +23,10 @@ export const tooFewFigure = v.pipe(
 export const impressionId = v.pipe(v.string(), v.description("Signed, opaque name of the impression."));
 export const modelVersion = v.pipe(count, v.description("Version of the model that decided. Every learnt event raises it."));
 export const arm = v.pipe(
-  v.picklist(["policy", "holdout", "default"]),
-  v.description("policy: chosen by the policy. holdout: uniform control. default: no candidate was left."),
+  v.picklist(["policy", "holdout", "default", "catalogue"]),
+  v.description(
+    "policy: chosen by the policy. holdout: uniform control. default: no candidate was left. catalogue: in the catalogue's order, while the model learns its log again after an upgrade.",
+  ),
 );
 
 export const generation = v.pipe(count, v.description("Start of the model, in ms since 1970. A reset starts a new generation."));

@@ -36,7 +36,7 @@ it("creates a model, recommends, reports and explains, each with the types of it
   const shown = await page.models[":model"].recommendations.$post({ param, json: { context: { country: "PT" }, keys: ["order 1/2"] } });
   if (!shown.ok) throw new Error(`${shown.status}`);
   const { actions, arm, windowEndsAt } = await shown.json();
-  expectTypeOf(arm).toEqualTypeOf<"policy" | "holdout" | "default">();
+  expectTypeOf(arm).toEqualTypeOf<"policy" | "holdout" | "default" | "catalogue">();
   expectTypeOf(windowEndsAt).toEqualTypeOf<number>();
   expectTypeOf(actions[0].probability).toEqualTypeOf<number | undefined>();
   const [{ impressionId, id }] = actions;

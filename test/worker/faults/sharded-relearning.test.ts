@@ -169,8 +169,7 @@ it("a state that one shard cannot read makes all shards learn again", async () =
   await evictDurableObject(learnerOf(shardName(model, 1)));
   // So many that each shard is the home of one.
   const keys = Array.from({ length: 40 }, (_, i) => `other-${i}`);
-  const answers = await Promise.all(keys.map((key) => show(model, { keys: [key] }).catch((error: Error) => error)));
-  expect(answers.some((answer) => answer instanceof Error)).toBe(true);
+  await Promise.all(keys.map((key) => show(model, { keys: [key] })));
   expect((await describeModel(model)).relearning).not.toBeNull();
   await finish(model, 3);
   await convert({ impressionId: ids[3], reward: 1 }, { id: "after" });

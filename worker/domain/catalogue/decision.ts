@@ -52,7 +52,7 @@ export function decideAs(
   request: DecisionRequest,
   keys: RequestKeys,
 ): Decided {
-  const { config, policies, version, catalogue } = served;
+  const { config, policies, version, catalogue, unlearnt = false } = served;
   const [{ policy }] = policies;
   const { limit } = request;
   if (request.byPage) checkPageRequest(request, config);
@@ -60,15 +60,21 @@ export function decideAs(
   const { actions, points } = offer;
   const candidates = points ? actions.length : null;
   const ids = idsOf(points ? Math.min(limit, actions.length + pinned.size) : limit);
-  const arm = free === "policy" && holdoutDraw(ids[0]) < config.holdout ? "holdout" : free;
+  const arm = free === "policy" ? armOf(served, ids[0]) : free;
   const draw = { round: policy.impressions + 1, now: shownAtOf(ids[0]), decision: ids[0], draws: config.draws };
   const greedy = request.greedy ?? config.greedy;
   // A share of 1 makes all orders equally likely.
   const minimumShare = arm === "holdout" ? 1 : config.minimumShare;
   const left = freePlaces(limit, pinned);
   const places = points ? Math.min(left, actions.length) : left;
-  const asking = { ...draw, ...among(policy, offer), limit: places, minimumShare, greedy, families };
-  const choices = places > 0 ? acceptable(() => policy.choose(asking)) : [];
+  const inOrder = unlearnt && points !== undefined;
+  const asking = {
+    ...{ ...draw, ...among(policy, offer), limit: places, minimumShare, greedy, families },
+    // Among equal scores the first candidate wins.
+    ...(inOrder && { uniforms: new Float64Array(actions.length) }),
+  };
+  const chosen = places > 0 ? acceptable(() => policy.choose(asking)) : [];
+  const choices = inOrder ? chosen.map((choice) => ({ ...choice, probability: 1 })) : chosen;
   const shadows = places > 0 ? shadowsOf(served, offer, draw) : undefined;
   const asked = askedOf(request);
   const { byPage = false } = request;
@@ -154,6 +160,11 @@ function answerOf(policy: Policy, shown: Choice | { readonly action: Action }, {
 
 function idsAt(shownAt: number, count: number): string[] {
   return Array.from({ length: count }, () => uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))));
+}
+
+function armOf({ config, unlearnt }: Served, first: string): Assignment {
+  if (unlearnt) return "catalogue";
+  return holdoutDraw(first) < config.holdout ? "holdout" : "policy";
 }
 
 /** Uniform on [0, 1), from the last 32 bits of the id. Nothing else draws from these bits directly. */

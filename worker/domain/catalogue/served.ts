@@ -10,4 +10,6 @@ export interface Served {
   readonly catalogue: Catalogue;
   readonly policies: Policies;
   readonly version: number;
+  /** Whether the policies know nothing of the model, because another version of the worker wrote its state. */
+  readonly unlearnt?: boolean;
 }

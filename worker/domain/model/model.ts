@@ -255,9 +255,12 @@ export async function startModel(config: ModelConfig): Promise<Policies> {
   return started;
 }
 
+/** Whether this version of the code has the encoder that made the model's features. */
+export const isEncodable = ({ encoder }: Pick<ModelConfig, "encoder">): boolean => !encoder || encoder.version === ENCODER_VERSION;
+
 /** The model's featurizer, whose errors are refusals. */
 export function featurizer({ encoder, options, featureNorm }: Pick<ModelConfig, "encoder" | "options" | "featureNorm">): Featurizer {
-  if (encoder && encoder.version !== ENCODER_VERSION) {
+  if (!isEncodable({ encoder })) {
     throw new Problem(409, "the model has learnt with an encoder of an earlier version; reset it, or import its log into a new model");
   }
   const { vector, points, columns, prepare } = featurizerOf(encoder);

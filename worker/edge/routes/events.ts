@@ -30,7 +30,7 @@ const keyHash = formed(/^[\w-]{22}$/, "a hash as an export has it");
 /** Fields that only an export has. */
 const exportedOnly = {
   state: v.optional(v.picklist(["live", "deferred", "void"]), "live"),
-  arm: v.optional(v.picklist(["policy", "holdout", "default"]), "policy"),
+  arm: v.optional(v.picklist(["policy", "holdout", "default", "catalogue"]), "policy"),
   decision: v.nullish(v.object({ probability: v.optional(probability), place: v.optional(place) })),
   byPage: v.optional(v.boolean(), false),
   sampling: v.optional(wholeNumber(0, 16), 0),

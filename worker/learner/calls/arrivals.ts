@@ -60,7 +60,7 @@ export class Arrivals {
   }
 
   /** Registers some of the impressions in a model: the whole block as it is, if they are all and are shown, else row by row. */
-  registerIn(live: LiveModel, policies: Policies, arrivals: readonly Arrival[]): void {
+  registerIn(live: LiveModel, policies: Policies | undefined, arrivals: readonly Arrival[]): void {
     const block = this.#block;
     if (block === null || arrivals.length === 0) return;
     const keys = (place: number) => this.all[place].decision.keys;

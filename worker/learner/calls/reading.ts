@@ -46,7 +46,7 @@ export class Reading implements Implemented<ReadingRpc> {
     const { store, current, running, coordinator } = this.#parts;
     const { config } = current.get();
     const describing = await this.#describing();
-    const policies = describing.digest === null ? undefined : await running.publicPolicies();
+    const policies = (await running.readable()) && (await running.publicPolicies());
     const all = await coordinator.withOthers(await this.counts(), (stub) => stub.counts());
     const counts = all.length === 1 ? all[0] : added(all);
     const change = policies?.[0].policy.change ?? null;
@@ -70,9 +70,11 @@ export class Reading implements Implemented<ReadingRpc> {
   async estimates(context?: Features): Promise<readonly Message.ActionEvidence[]> {
     const { store, current, running, coordinator } = this.#parts;
     const { featurize } = current.get();
-    const [{ policy }] = await running.publicPolicies();
     const { actions, size } = store.catalogue;
-    if (size === 0 || policy.hasDomain) return [];
+    // Nothing is believed while the log is learnt again.
+    if (size === 0 || !(await running.readable())) return [];
+    const [{ policy }] = await running.publicPolicies();
+    if (policy.hasDomain) return [];
     const points = featurize().points(context, actions);
     const ids = actions.map(({ id }) => id);
     const closed = await coordinator.withOthers(await this.closedCounts(context, ids), (stub) => stub.closedCounts(context, ids));
@@ -91,14 +93,15 @@ export class Reading implements Implemented<ReadingRpc> {
   async impression(id: string): Promise<Message.Explanation | null> {
     const { store, running } = this.#parts;
     if (!store.exists) return null;
-    return explain(store, running.served(await running.decidingPolicies()), id, Date.now());
+    return explain(store, await running.explaining(), id, Date.now());
   }
 
   async startLog(after: number): Promise<Message.LogStart> {
     const { store, running, coordinator } = this.#parts;
     if (!store.exists) throw unknownModel();
     checkStart(store, after);
-    await coordinator.collect();
+    // A log ends with the sums of all shards, unless they are learnt again.
+    if (await running.readable()) await coordinator.collect();
     const { digest, version } = await running.digest();
     const spans = spansOf(store, after, version);
     const rows = store.log.page(after, version);

@@ -1,3 +1,4 @@
+import type { Featurizer } from "../../../publication/featurizer.ts";
 import { homeOf } from "../../domain/ids/home.ts";
 import { giverOf } from "../../domain/ids/join-key.ts";
 import { shardName } from "../../domain/ids/shard.ts";
@@ -23,7 +24,7 @@ export class Registrar {
 
   async registerShown(registration: Message.Registration): Promise<Message.Registry> {
     const { live, admission } = this.#parts.current.get();
-    const policies = await this.#parts.running.policies();
+    const { policies, checking, featurize } = await this.#parts.running.taking();
     const now = Date.now();
     const oldest = this.#oldestOpen(now);
     const { generation } = this.#parts.store;
@@ -31,12 +32,12 @@ export class Registrar {
       throw new Problem(503, "the shard has not heard of the model's new generation yet");
     }
     this.#checkGranted();
-    const arrivals = new Arrivals(registration, this.#earlier());
+    const arrivals = new Arrivals(registration, this.#earlier(featurize));
     const known = this.#parts.store.impressions.known(arrivals.all);
     const unknown = arrivals.all.filter(({ id }) => !known.has(id));
     const timely = unknown.filter(({ shownAt, decision, features }) => {
       const inTime = shownAt >= oldest && shownAt <= now + CLOCK_TOLERANCE_MS;
-      return decision.generation === generation && inTime && isCountable(policies, features());
+      return decision.generation === generation && inTime && isCountable(checking, features());
     });
     const fitting = timely.filter(admission.fitting());
     arrivals.registerIn(live, policies, fitting);
@@ -57,10 +58,10 @@ export class Registrar {
   }
 
   /** Impressions decided before the log was learnt again have features of another encoder. They are made anew. */
-  #earlier(): Earlier {
-    const { config, featurize } = this.#parts.current.get();
+  #earlier(featurize: Featurizer): Earlier {
+    const { config } = this.#parts.current.get();
     const { catalogue, relearning } = this.#parts.store;
-    return { until: config.encoder ? relearning.lastAt : 0, features: (row) => remade(row, featurize(), catalogue) };
+    return { until: config.encoder ? relearning.lastAt : 0, features: (row) => remade(row, featurize, catalogue) };
   }
 
   /** @throws {Problem} 503 in a shard that would refuse all impressions, because its coordinator has not granted it a part of the limits yet. */
@@ -79,19 +80,15 @@ export class Registrar {
     items: readonly Message.Shown[],
     { byPage = false, asker, checkOnly = false }: Message.Registering = {},
   ): Promise<readonly Message.Registered[]> {
-    const { config, featurize, live, admission } = this.#parts.current.get();
+    const { config, live, admission } = this.#parts.current.get();
     if (byPage && !config.local) {
       throw new Problem(
         403,
         'the model takes no impressions with a publishable key: PATCH it with { "local": true }, or use the secret key',
       );
     }
-    const policies = await this.#parts.running.policies();
-    const rows = rowsOf(
-      items,
-      { store: this.#parts.store, config, featurize: featurize(), policies, byPage },
-      this.#oldestOpen(Date.now()),
-    );
+    const { policies, checking, featurize } = await this.#parts.running.taking();
+    const rows = rowsOf(items, { store: this.#parts.store, config, featurize, policies: checking, byPage }, this.#oldestOpen(Date.now()));
     const homes = rows.map((row, place) => items[place].shard ?? this.#homeOf(row));
     if (this.#parts.store.coordinates && homes.some((home) => home > 0))
       return this.#registerAt(homes, items, { byPage, asker, checkOnly });

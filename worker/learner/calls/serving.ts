@@ -31,15 +31,13 @@ export class Serving implements Implemented<ServingRpc> {
   }
 
   async recommend(request: Message.RecommendRequest): Promise<Message.Recommendation> {
-    const { store, current, running, coordinator, upkeep } = this.#parts;
+    const { store, current, running, upkeep } = this.#parts;
     const { config, live, admission } = current.get();
-    const policies = await running.policies();
+    const { served, policies } = await running.deciding();
     if (request.defer) admission.checkDeferred(request.limit, request);
     // A clock that was set back must not reach into closed buckets, nor before a reset.
     const shownAt = Math.max(Date.now(), store.watermark, store.retainedSince);
     const { generation } = store;
-    // An isolate may still ask a model that several learners share by now.
-    const served = { ...running.served(await coordinator.deciding(policies)), version: coordinator.version };
     const { arm, rows, actions } = decide(served, request, request.keys, shownAt);
     const sampling = admission.sampling(rows.length, request.defer ? undefined : request.asker)[giverOf(request.byPage)];
     const { version: modelVersion } = served;
@@ -78,7 +76,7 @@ export class Serving implements Implemented<ServingRpc> {
 
   async activate(id: string): Promise<Message.Activation | null> {
     if (!this.#parts.store.exists) return null;
-    const policies = await this.#parts.running.policies();
+    const policies = await this.#parts.running.readable();
     const { admission } = this.#parts.current.get();
     const status = this.#activated(policies, id, () => !admission.isRefused(id));
     if (status === "activated" || status === "accepted") await this.#follow([id]);
@@ -86,7 +84,7 @@ export class Serving implements Implemented<ServingRpc> {
   }
 
   /** @param waits whether the note of an impression may wait for its registration. */
-  #activated(policies: Policies, id: string, waits: (id: string) => boolean): Message.Activation | null {
+  #activated(policies: Policies | undefined, id: string, waits: (id: string) => boolean): Message.Activation | null {
     const { store, current } = this.#parts;
     const { config, live } = current.get();
     const impression = store.impressions.find(id);
@@ -114,11 +112,11 @@ export class Serving implements Implemented<ServingRpc> {
     const { store, current, running } = this.#parts;
     if (!store.exists) return { seen: seen.map(() => null), reached: reached.map(() => ({ status: "unknown" as const })) };
     this.#pageAllowance.check([...seen, ...reached.map(({ impression }) => impression)], Date.now(), asker);
-    const policies = seen.length > 0 ? await running.policies() : undefined;
+    const policies = seen.length > 0 ? await running.readable() : undefined;
     // A deferred impression is shown before it converts.
     const { config, live, admission } = current.get();
     const waits = admission.reports(asker);
-    const activated = seen.map((id) => policies && this.#activated(policies, id, waits));
+    const activated = seen.map((id) => this.#activated(policies, id, waits));
     const isShown = (id: string) => ["live", "void"].includes(store.impressions.find(id)?.state ?? "");
     const refusals = reached.map(({ goal, impression }) => {
       return pageGoalRefusal(goal, config.goals) ?? (isShown(impression) || waits(impression) ? undefined : NOT_SHOWN);
@@ -131,7 +129,7 @@ export class Serving implements Implemented<ServingRpc> {
     for (const [place, { status }] of ingested.entries()) this.#pageAllowance.count(reached[place].impression, NEW.includes(status), asker);
     const isNew = (_: string, place: number) => activated[place] === "activated" || activated[place] === "accepted";
     await this.#follow([...seen.filter(isNew), ...reached.map(({ impression }) => impression)]);
-    return { seen: activated.map((status) => status ?? null), reached: ingested };
+    return { seen: activated, reached: ingested };
   }
 
   async publication(): Promise<Uint8Array<ArrayBuffer>> {
@@ -147,7 +145,7 @@ export class Serving implements Implemented<ServingRpc> {
   /** A snapshot is published with the configuration of its own version. */
   async #snapshotChanges(): Promise<void> {
     const { store, running, coordinator } = this.#parts;
-    await running.policies();
-    if (store.hasChangedAfter(store.editions.newestVersion())) await coordinator.keepEdition();
+    const isReadable = (await running.readable()) !== undefined;
+    if (isReadable && store.hasChangedAfter(store.editions.newestVersion())) await coordinator.keepEdition();
   }
 }

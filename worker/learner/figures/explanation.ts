@@ -24,7 +24,7 @@ export function explain(store: LearnerStore, served: Served, id: string, at: num
   const { action, arm, version, decision, context, features, reward } = impression;
   const ranked = (offer: Offer): Choice[] =>
     policy.choose({ ...among(policy, offer), round: policy.impressions + 1, now, decision: id, limit: offer.actions.length });
-  const offer = policy.hasDomain || catalogue.size === 0 ? null : offerBeside(served, context);
+  const offer = served.unlearnt || policy.hasDomain || catalogue.size === 0 ? null : offerBeside(served, context);
   const beliefs = offer ? beliefsOf(policy, offer) : [];
   return {
     model: shardOf(store.name).model,

@@ -1,13 +1,14 @@
+import { SnapshotError } from "afterclick";
 import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
 import { isOtherCurrency, refusal } from "../../domain/conversion/refusal.ts";
 import { roundedReward } from "../../domain/conversion/reward.ts";
 import { counted, type KeyHashes } from "../../domain/ids/join-key.ts";
 import type { Block } from "../../domain/impression/block.ts";
-import type { ImpressionRow, ImpressionState, StoredImpression } from "../../domain/impression/impression.ts";
+import type { ImpressionRow, ImpressionState, Marks, StoredImpression } from "../../domain/impression/impression.ts";
 import { isKept } from "../../domain/impression/sampling.ts";
 import { isGaussianProcess } from "../../domain/model/capacity.ts";
 import { windowOf } from "../../domain/model/goals.ts";
-import { type ModelConfig, startModel } from "../../domain/model/model.ts";
+import { isEncodable, type ModelConfig, startModel } from "../../domain/model/model.ts";
 import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import { Problem } from "../../protocol/problem.ts";
@@ -46,6 +47,8 @@ export class LiveModel {
   readonly #configuration: string | undefined;
   #policies?: Policies;
   #starting?: Promise<Policies>;
+  /** The error of a state that this version cannot read. */
+  #unreadable?: SnapshotError;
   #snapshot = { seq: 0, bytes: 0 };
 
   constructor(store: LearnerStore, config: ModelConfig) {
@@ -61,18 +64,30 @@ export class LiveModel {
 
   /**
    * The running policies. After a start or a failure, they are restored from the newest snapshot and the rows after it.
-   * @throws {Problem} 503 if the configuration has changed.
+   * @throws {Problem} 503 if the configuration has changed. @throws {SnapshotError} if another version of this worker wrote the state.
    */
   async start(): Promise<Policies> {
     if (this.#policies && this.isCurrent) return this.#policies;
-    this.#starting ??= this.#rebuild().finally(() => {
-      this.#starting = undefined;
-    });
+    if (this.#unreadable) throw this.#unreadable;
+    this.#starting ??= this.#rebuild()
+      .catch((error) => {
+        this.#unreadable = error instanceof SnapshotError ? error : undefined;
+        throw error;
+      })
+      .finally(() => {
+        this.#starting = undefined;
+      });
     return this.#starting;
+  }
+
+  /** Whether a start has failed because another version of this worker wrote the state. */
+  get isUnreadable(): boolean {
+    return this.#unreadable !== undefined;
   }
 
   async #rebuild(): Promise<Policies> {
     for (;;) {
+      if (!isEncodable(this.#config)) throw new SnapshotError("version", "another version of the encoder made the learnt features");
       const snapshot = this.#store.snapshots.newest();
       const policies = snapshot ? await restorePolicies(snapshot.parts) : await startModel(this.#config);
       if (!this.isCurrent) throw startingAgain();
@@ -94,8 +109,10 @@ export class LiveModel {
   /** Learns the rows after a snapshot. Returns the number of a conversion that the policies did not take. */
   #replay(policies: Policies, from: number): number | undefined {
     for (const step of this.#store.log.replay(from, this.#config.goals)) {
-      if ("appended" in step) append(policies, { ...step.appended, place: step.place });
-      else if (!takes(policies, step.changed)) return step.seq;
+      if ("appended" in step) {
+        if (step.appended.slots.length === 0) throw new SnapshotError("state-version", "another version took impressions without a model");
+        append(policies, { ...step.appended, place: step.place });
+      } else if (!takes(policies, step.changed)) return step.seq;
     }
     return undefined;
   }
@@ -103,11 +120,11 @@ export class LiveModel {
   /**
    * Registers unknown impressions that the sampling keeps, each with its orphans. Deferred ones are not shown yet.
    *
-   * @param policies the ones that decided or checked the impressions.
+   * @param policies the ones that decided or checked the impressions. Undefined if the state cannot be read: the relearning appends them.
    * @throws {Problem} 503 if they no longer run.
    */
   register(
-    policies: Policies,
+    policies: Policies | undefined,
     rows: readonly ImpressionRow[],
     { deferred = false }: { readonly deferred?: boolean } = {},
   ): RegisteredRow[] {
@@ -117,14 +134,14 @@ export class LiveModel {
 
   /** Registers a block of unknown impressions that are shown. @param keys, features of each impression. @see register */
   registerBlock(
-    policies: Policies,
+    policies: Policies | undefined,
     block: Block,
     { keys, features }: { readonly keys: (place: number) => readonly KeyHashes[]; readonly features: (place: number) => Float64Array },
   ): void {
     this.#checkRunning(policies);
     this.#change(() => {
-      const marks = block.map((i) => {
-        return appendNext(policies, { features: features(i), place: block.listPlace(i), now: block.shownAt(i) });
+      const marks = this.#marksOf(policies, block.count, (running, i) => {
+        return appendNext(running, { features: features(i), place: block.listPlace(i), now: block.shownAt(i) });
       });
       this.#store.impressions.insertBlock(block, marks, keys, this.#config);
       // Usually nothing waits, and then no row has to be read.
@@ -163,7 +180,7 @@ export class LiveModel {
   }
 
   /** Registers impressions of one state, and enters their orphans. @param logged set if a past log has them, which kept them all. */
-  #registered(policies: Policies, rows: readonly ImpressionRow[], state: ImpressionState, logged?: Logged): RegisteredRow[] {
+  #registered(policies: Policies | undefined, rows: readonly ImpressionRow[], state: ImpressionState, logged?: Logged): RegisteredRow[] {
     const { impressions } = this.#store;
     // By name where there is one, because a repetition may state another time and so has another id.
     const freshByName = new Map<string, ImpressionRow>();
@@ -179,27 +196,35 @@ export class LiveModel {
       return { row, status: "registered" };
     });
     const fresh = Array.from(freshByName.values());
+    const marks = () => this.#marksOf(policies, fresh.length, (running, i) => appendTo(running, fresh[i]));
     if (state === "deferred") for (const row of fresh) this.#defer(policies, row);
-    else impressions.insert(fresh, state === "live" ? fresh.map((row) => appendTo(policies, row)) : [], this.#config);
+    else impressions.insert(fresh, state === "live" ? marks() : [], this.#config);
     if (state === "live") for (const row of fresh) this.#observe(joinOrphans(this.#store, row, this.#config, logged));
     return registered;
   }
 
+  /** Appends impressions. If no policies run, those that learn the log again append them. */
+  #marksOf(policies: Policies | undefined, count: number, append: (running: Policies, place: number) => Marks): Marks[] {
+    const next = policies ? 0 : this.#store.impressions.blocks.nextRound;
+    return Array.from({ length: count }, (_, place) => (policies ? append(policies, place) : { slots: [], round: next + place }));
+  }
+
   /** Registers an impression that is not shown yet, or that was shown before it was registered. */
-  #defer(policies: Policies, row: ImpressionRow): void {
+  #defer(policies: Policies | undefined, row: ImpressionRow): void {
     const { impressions } = this.#store;
     impressions.defer(row);
     if (impressions.takeShown(row.id)) this.#activate(policies, impressions.find(row.id) as StoredImpression);
   }
 
   /** Makes a deferred impression live. A repetition changes nothing. */
-  activate(policies: Policies, impression: StoredImpression): void {
+  activate(policies: Policies | undefined, impression: StoredImpression): void {
     this.#checkRunning(policies);
     if (impression.state === "deferred") this.#change(() => this.#activate(policies, impression));
   }
 
-  #activate(policies: Policies, impression: StoredImpression): void {
-    this.#store.impressions.activate(impression.id, appendTo(policies, impression), this.#config);
+  #activate(policies: Policies | undefined, impression: StoredImpression): void {
+    const [marks] = this.#marksOf(policies, 1, (running) => appendTo(running, impression));
+    this.#store.impressions.activate(impression.id, marks, this.#config);
     this.#observe(joinOrphans(this.#store, impression, this.#config));
   }
 
@@ -315,7 +340,7 @@ export class LiveModel {
     this.#snapshot = { seq: this.#store.seq, bytes: sizeOf(kept.parts) };
   }
 
-  #checkRunning(policies: Policies): void {
+  #checkRunning(policies: Policies | undefined): void {
     // Another call failed while the caller waited for a start, so these policies may be ahead of the store.
     if (policies !== this.#policies || !this.isCurrent) throw startingAgain();
   }

@@ -1,3 +1,4 @@
+import { SnapshotError } from "afterclick";
 import type { Featurizer } from "../../../publication/featurizer.ts";
 import type { LogRow } from "../../domain/archive/log-line.ts";
 import { Catalogue, type CatalogueChange, changedBy } from "../../domain/catalogue/catalogue.ts";
@@ -8,7 +9,7 @@ import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { BlockRow } from "../../domain/impression/block.ts";
 import { appendedOf, type StoredImpression } from "../../domain/impression/impression.ts";
 import { withVocabulary } from "../../domain/model/encoding.ts";
-import { acceptable, featurizer, type ModelConfig, startModel, withLearnt } from "../../domain/model/model.ts";
+import { acceptable, featurizer, isEncodable, type ModelConfig, renewed, startModel, withLearnt } from "../../domain/model/model.ts";
 import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
 import { differences } from "../../domain/model/reconfiguration.ts";
 import type { Relearning as Progress } from "../../protocol/model-answer.ts";
@@ -168,9 +169,14 @@ export class Relearning {
     if (this.#learning) return this.#learning;
     const { relearning } = this.#store;
     const { times } = relearning;
-    const { config, seq } = relearning.begun as Begun;
+    const { config, seq, startedAt } = relearning.begun as Begun;
     const parts = relearning.snapshots.newest()?.parts;
-    const policies = parts ? await restorePolicies(parts) : await startModel(config);
+    const policies = await (parts ? readable(parts) : startModel(config));
+    if (!policies || !isEncodable(config)) {
+      // Another version of this worker had begun it.
+      this.begin(withVocabulary(renewed(config), this.#store.catalogue.actions), startedAt);
+      return this.#started();
+    }
     if (times === relearning.times) this.#store.transact(() => relearning.rewind());
     const featurize = this.#featurizerOf(config);
     const catalogue = new Catalogue(this.#store.catalogues.actionsAt(seq));
@@ -245,6 +251,14 @@ export class Relearning {
     for (const { policy } of policies) policy.refactor();
     store.takeOver({ config, startedAt, digest: policies[0].policy.digest(), ...(at !== undefined && { at }) }, partsOf(policies));
   }
+}
+
+/** Policies that were saved. Undefined if another version of this worker saved them. */
+function readable(parts: readonly Uint8Array[]): Promise<Policies | undefined> {
+  return restorePolicies(parts).catch((error) => {
+    if (error instanceof SnapshotError) return undefined;
+    throw error;
+  });
 }
 
 /** An impression with the features that it has under the new encoder. */

@@ -1,10 +1,12 @@
 import { SnapshotError } from "afterclick";
+import type { Featurizer } from "../../../publication/featurizer.ts";
 import type { Served } from "../../domain/catalogue/served.ts";
 import { shardOf } from "../../domain/ids/shard.ts";
 import { withVocabulary } from "../../domain/model/encoding.ts";
-import type { ModelConfig } from "../../domain/model/model.ts";
+import { type ModelConfig, startModel } from "../../domain/model/model.ts";
 import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
 import { relearntModel } from "../../domain/model/relearnt-model.ts";
+import { unlearnt } from "../../domain/model/unlearnt-model.ts";
 import type { Environment } from "../../environment.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { learner } from "../../rpc/learner-client.ts";
@@ -12,6 +14,7 @@ import type { Coordinator } from "../shards/coordinator.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Upkeep } from "../upkeep/upkeep.ts";
 import type { CurrentModel } from "./current-model.ts";
+import type { LiveModel } from "./live-model.ts";
 import type { Relearning } from "./relearning.ts";
 
 /** The objects of a learner that its running policies need. */
@@ -23,6 +26,13 @@ interface Surroundings {
   readonly upkeep: Upkeep;
 }
 
+/** What serves while the state cannot be read. */
+interface StandIn {
+  readonly live: LiveModel;
+  readonly unlearnt: Omit<Served, "catalogue" | "version">;
+  readonly checking: Policies;
+}
+
 /** The policies of one learner while they run. */
 export class RunningModel {
   readonly #env: Environment;
@@ -31,6 +41,7 @@ export class RunningModel {
   readonly #coordinator: Coordinator;
   readonly #relearning: Relearning;
   readonly #upkeep: Upkeep;
+  #stoodIn?: StandIn;
 
   constructor(env: Environment, { store, current, coordinator, relearning, upkeep }: Surroundings) {
     this.#env = env;
@@ -46,15 +57,46 @@ export class RunningModel {
    * @throws {Problem} 503 until that is done.
    */
   async policies(): Promise<Policies> {
+    const policies = await this.readable();
+    if (policies) return policies;
+    const { done, rows } = this.#relearning.progress(Date.now()) ?? { done: 0, rows: 0 };
+    throw new Problem(503, `another version of this worker wrote the model's state; its log is learnt again: ${done} of ${rows} rows`);
+  }
+
+  /** The running policies. Undefined if another version of this worker wrote their state: then the log is learnt again. */
+  async readable(): Promise<Policies | undefined> {
     try {
-      this.#current.get().featurize();
       return await this.#current.get().live.start();
     } catch (error) {
-      if (!isUnreadable(error)) throw error;
+      if (!(error instanceof SnapshotError)) throw error;
       await this.recover();
-      const { done, rows } = this.#relearning.progress(Date.now()) ?? { done: 0, rows: 0 };
-      throw new Problem(503, `another version of this worker wrote the model's state; its log is learnt again: ${done} of ${rows} rows`);
+      return undefined;
     }
+  }
+
+  /** The model by which decisions are made, with the running policies. These are undefined if the state cannot be read. */
+  async deciding(): Promise<{ readonly served: Served; readonly policies: Policies | undefined }> {
+    const policies = await this.readable();
+    const { version } = this.#coordinator;
+    if (policies) return { policies, served: { ...this.served(await this.#coordinator.deciding(policies)), version } };
+    return { policies, served: { ...(await this.#standIn()).unlearnt, catalogue: this.#store.catalogue, version } };
+  }
+
+  /** What takes impressions: policies that append them, if they run, and others that only check their features. */
+  async taking(): Promise<{ readonly policies?: Policies; readonly checking: Policies; readonly featurize: Featurizer }> {
+    const policies = await this.readable();
+    if (policies) return { policies, checking: policies, featurize: this.#current.get().featurize() };
+    const { unlearnt, checking } = await this.#standIn();
+    return { checking, featurize: unlearnt.featurize };
+  }
+
+  async #standIn(): Promise<StandIn> {
+    const { live, config } = this.#current.get();
+    if (this.#stoodIn?.live !== live) {
+      const served = await unlearnt(config);
+      this.#stoodIn = { live, unlearnt: served, checking: await startModel(served.config) };
+    }
+    return this.#stoodIn;
   }
 
   /** The policies that decide: those of this learner, or those with the sums of all shards. */
@@ -69,12 +111,13 @@ export class RunningModel {
     return policy.impressions > 0;
   }
 
-  /** The policies by which the model decides now. A shard asks its coordinator. */
-  async decidingPolicies(): Promise<Policies> {
+  /** The model by which an impression of this learner is explained. A shard asks its coordinator. */
+  async explaining(): Promise<Served> {
     const { model, shard } = shardOf(this.#store.name);
-    if (shard === 0) return this.publicPolicies();
+    const { served, policies } = await this.deciding();
+    if (shard === 0 || !policies) return served;
     const { bytes } = await learner(this.#env, model, (stub) => stub.snapshot());
-    return restorePolicies([bytes]);
+    return this.served(await restorePolicies([bytes]));
   }
 
   /** Learns the log again because the state cannot be read. A shard asks its coordinator, so that all do it. */
@@ -106,13 +149,8 @@ export class RunningModel {
       const [{ policy }] = await this.#current.get().live.start();
       return { digest: policy.digest(), version: this.#coordinator.version };
     } catch (error) {
-      if (isUnreadable(error)) return { digest: null, version: this.#coordinator.version };
+      if (error instanceof SnapshotError) return { digest: null, version: this.#coordinator.version };
       throw error;
     }
   }
-}
-
-/** Whether an error says that another version of this worker wrote the state. */
-function isUnreadable(error: unknown): boolean {
-  return error instanceof SnapshotError || (error instanceof Problem && error.status === 409);
 }

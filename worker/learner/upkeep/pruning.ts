@@ -7,7 +7,8 @@ import type { Task } from "./upkeep.ts";
 /** Forgets rows that are older than the retention. */
 export function pruning(store: LearnerStore, current: CurrentModel): Task {
   return {
-    due: () => forgottenSince(store.oldestSince(0), current),
+    // Rows are forgotten by policies that have learnt them.
+    due: () => (current.get().live.isUnreadable ? undefined : forgottenSince(store.oldestSince(0), current)),
     run() {
       const before = Math.min(store.audited, dueBefore(current));
       return current.get().live.snapshotAnd(() => store.prune(before));

@@ -1,3 +1,4 @@
+import { SnapshotError } from "afterclick";
 import type { Catalogue } from "../../domain/catalogue/catalogue.ts";
 import { encodeRecord, wholeRecord } from "../../domain/catalogue/catalogue-record.ts";
 import { featurizer, type ModelConfig } from "../../domain/model/model.ts";
@@ -24,7 +25,10 @@ interface Encoded {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** The publication of a model's newest edition. It is encoded once, for KV and for all isolates. The store must hold a snapshot. */
+/**
+ * The publication of a model's newest edition. It is encoded once, for KV and for all isolates. Without a snapshot that this version of the
+ * worker can read it has no policies.
+ */
 export class Publisher {
   readonly #store: LearnerStore;
   #encoded?: Edition & { readonly content: Promise<Encoded> };
@@ -52,11 +56,15 @@ export class Publisher {
 
   async #encode(): Promise<Encoded> {
     const { name: model, generation, config, editions } = this.#store;
-    const { seq: version, parts: saved } = editions.newest() as StoredSnapshot;
+    const { seq: version, parts: saved }: StoredSnapshot = editions.newest() ?? { seq: 0, parts: [] };
     const catalogue = this.#store.catalogues.version(version);
     const header = { model, generation, version, publishedAt: Date.now(), config, catalogue };
     const ids = [config, ...config.shadows].map(({ policy }) => policy);
-    const publication = { ...header, parts: await publicationParts(saved, ids) };
+    const parts = await publicationParts(saved, ids).catch((error) => {
+      if (error instanceof SnapshotError) return [];
+      throw error;
+    });
+    const publication = { ...header, parts };
     return { publication, bytes: await encodePublication(publication) };
   }
 

@@ -52,6 +52,8 @@ export class Publishing {
 
   #modelDue(): number | undefined {
     const { published, offered, seq, config, shard } = this.#store;
+    // What takes over is published.
+    if (this.#current.get().live.isUnreadable) return undefined;
     if (shard > 0) return publishesAt(published, seq, config);
     // A kept snapshot that KV does not have is due as soon as KV takes it.
     return offered > published.version ? (published.at ?? 0) + KV_WRITE_MS : publishesAt(published, seq, config);

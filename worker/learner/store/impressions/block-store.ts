@@ -193,6 +193,12 @@ export class BlockStore {
     }
   }
 
+  /** The round of the next impression. */
+  get nextRound(): number {
+    const newest = `SELECT round + count AS next FROM ${this.#table} WHERE state = 'live' ORDER BY seq DESC LIMIT 1`;
+    return this.#database.query<{ next: number }>(newest)[0]?.next ?? 1;
+  }
+
   /** Number of rows after a row. **Cost:** linear in the number of blocks. */
   countAfter(seq: number): number {
     const [{ count }] = this.#database.query<{ count: number }>(

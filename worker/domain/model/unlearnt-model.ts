@@ -1,0 +1,13 @@
+import type { Served } from "../catalogue/served.ts";
+import { featurizer, isEncodable, type ModelConfig, renewed, startModel } from "./model.ts";
+
+/**
+ * What serves a model whose state this version of the worker cannot read: the catalogue in its order. A policy that chooses in its own
+ * domain begins anew instead. Nothing is left to chance, so each choice has the probability 1.
+ */
+export async function unlearnt(stored: ModelConfig): Promise<Omit<Served, "catalogue" | "version">> {
+  const config = { ...(isEncodable(stored) ? stored : renewed(stored)), shadows: [], holdout: 0, minimumShare: 0 };
+  const ownDomain = (config.options as { readonly domain?: object | null }).domain ?? null;
+  const policies = await startModel(ownDomain ? config : { ...config, policy: "uniform", options: {} });
+  return { config, featurize: featurizer(config), policies, unlearnt: true };
+}
