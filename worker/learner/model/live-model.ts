@@ -69,15 +69,13 @@ export class LiveModel {
   async start(): Promise<Policies> {
     if (this.#policies && this.isCurrent) return this.#policies;
     if (this.#unreadable) throw this.#unreadable;
-    this.#starting ??= this.#rebuild()
-      .catch((error) => {
-        this.#unreadable = error instanceof SnapshotError ? error : undefined;
-        throw error;
-      })
-      .finally(() => {
-        this.#starting = undefined;
-      });
-    return this.#starting;
+    this.#starting ??= this.#rebuild().finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting.catch((error) => {
+      this.#unreadable = error instanceof SnapshotError ? error : undefined;
+      throw error;
+    });
   }
 
   /** Whether a start has failed because another version of this worker wrote the state. */
