@@ -1,6 +1,7 @@
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";
 import { type Decided, decideAs } from "../../worker/domain/catalogue/decision.ts";
 import type { Served } from "../../worker/domain/catalogue/served.ts";
+import { unlearnt } from "../../worker/domain/catalogue/unlearnt-model.ts";
 import { refusal } from "../../worker/domain/conversion/refusal.ts";
 import { counting } from "../../worker/domain/conversion/reward.ts";
 import { NO_KEYS } from "../../worker/domain/ids/join-key.ts";
@@ -9,7 +10,6 @@ import { shownAtOf } from "../../worker/domain/ids/uuid.ts";
 import { isElsewhere } from "../../worker/domain/impression/impression.ts";
 import { featurizer, type ModelConfig, startModel } from "../../worker/domain/model/model.ts";
 import { mergedPolicies, type Policies, restorePolicies } from "../../worker/domain/model/policies.ts";
-import { unlearnt } from "../../worker/domain/model/unlearnt-model.ts";
 import { type EventLine, type HeadLine, type ImpressionLine, LogMismatch, type MarkLine, nameOf } from "./event-line.ts";
 import { KeptStates } from "./kept-states.ts";
 import { type Needs, NO_NEEDS } from "./needs.ts";

@@ -1,17 +1,16 @@
-import { SnapshotError } from "afterclick";
 import { Catalogue } from "../domain/catalogue/catalogue.ts";
 import { type CatalogueRecord, decodeRecord, recorded } from "../domain/catalogue/catalogue-record.ts";
 import { type DecisionRequest, decide } from "../domain/catalogue/decision.ts";
 import type { Served } from "../domain/catalogue/served.ts";
+import { unlearnt } from "../domain/catalogue/unlearnt-model.ts";
 import { homeOf } from "../domain/ids/home.ts";
 import { giverOf, type KeyHashes, type RequestKeys } from "../domain/ids/join-key.ts";
 import { shardName } from "../domain/ids/shard.ts";
 import { EVERYTHING, isKept, NONE, type Sampling, sampled } from "../domain/impression/sampling.ts";
 import { featurizer, isEncodable, type ModelConfig } from "../domain/model/model.ts";
-import { restorePolicies } from "../domain/model/policies.ts";
+import { readablePolicies } from "../domain/model/policies.ts";
 import { decodePublication, type Edition, isNewer, type Publication } from "../domain/model/publication.ts";
 import { differences } from "../domain/model/reconfiguration.ts";
-import { unlearnt } from "../domain/model/unlearnt-model.ts";
 import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 import { MOST_SHARDS } from "../protocol/most.ts";
@@ -203,10 +202,10 @@ export class ModelCache {
       ])
         if (given && !own) this.#outboxOf(0).keptOut();
       const newer = publication && this.#isNewer(publication) ? publication : undefined;
-      const next = newer ? await heldOf(newer, this.#held) : this.#held;
-      if (next?.served?.unlearnt && this.#held?.served && !this.#held.served.unlearnt && next.generation === this.#held.generation) {
-        throw new SnapshotError("version", "the isolate holds an earlier publication, which it can read");
-      }
+      const found = newer && (await heldOf(newer, this.#held));
+      const keeps = found?.served?.unlearnt && this.#held?.served?.unlearnt === undefined && this.#held?.generation === found.generation;
+      if (keeps) this.#outboxOf(0).keptOut();
+      const next = found && !keeps ? found : this.#held;
       // A newer one may have been taken during the await.
       if (!next || (newer && !this.#isNewer(newer))) return;
       const catalogue = newestOf(next, this.#held, record ?? undefined);
@@ -256,11 +255,8 @@ const isGone = (error: unknown): boolean => error instanceof Problem && error.st
 async function heldOf({ config, actions, catalogue: needed, version, generation, parts }: Publication, held?: Held): Promise<Held> {
   const catalogue = new Catalogue(actions ?? [], actions ? needed : 0);
   if (config.serving === "learner") return { generation, version, catalogue, served: null };
-  const policies = await restorePolicies(parts).catch((error) => {
-    if (error instanceof SnapshotError) return [];
-    throw error;
-  });
-  if (policies.length === 0 || !isEncodable(config))
+  const policies = await readablePolicies(parts);
+  if (!policies?.length || !isEncodable(config))
     return { generation, version, catalogue, served: { ...(await unlearnt(config)), version } };
   const featurize = held?.served && hasSameFeatures(config, held.served.config) ? held.served.featurize : featurizer(config);
   return { generation, version, catalogue, served: { config, version, policies, featurize } };

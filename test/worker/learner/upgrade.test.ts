@@ -6,6 +6,7 @@ import { call, convert, createModel, describeModel, keep, recommend, show, statu
 import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
 import { eventSource } from "../support/event-source.ts";
 import { exported } from "../support/exported.ts";
+import { down } from "../support/fault.ts";
 import { deployOther, ringUntil } from "../support/upgrade.ts";
 
 // Another version of the worker finds a model whose state it cannot read. It serves, takes and keeps everything while the log is learnt again.
@@ -126,6 +127,26 @@ it("a model whose policy has a domain of its own begins it anew, and learns its 
   await ringUntil(async () => (await describeModel(model)).relearning === null, [model]);
   expect((await describeModel(model)).counts).toMatchObject({ impressions: 2, converted: 2 });
   expect((await call("POST", `/v1/models/${model}/recommendations`, {})).body.arm).toBe("policy");
+});
+
+it("an isolate goes on by a publication that it can read, while a newer one cannot be read", async () => {
+  const model = await createModel({ serving: "edge" });
+  const isolate = createApp();
+  await live(model, isolate);
+  await keep(model);
+  await ringUntil(async () => (await describeModel(model)).published !== null, [model]);
+  const lists = (options: object) => call("POST", `/v1/models/${model}/recommendations`, {}, { isolate, ...options });
+  const held = (await lists({})).body.modelVersion;
+  await deployOther(model);
+  for (const env of [{}, { LEARNER: down.LEARNER }, {}]) {
+    tick(MINUTE_MS);
+    expect((await lists({ env })).body).toMatchObject({ arm: "policy", modelVersion: held });
+  }
+  expect((await describeModel(model)).incidents.keptOut).toBeGreaterThan(0);
+  expect(await armOf(model)).toBe("catalogue");
+  await ringUntil(async () => (await armOf(model)) !== "catalogue", [model]);
+  tick(MINUTE_MS);
+  expect((await lists({})).body.modelVersion).toBeGreaterThan(held);
 });
 
 it("verify repeats a list in the catalogue's order before the log is learnt again", async () => {

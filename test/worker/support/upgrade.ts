@@ -15,7 +15,7 @@ const withFormat = (bytes: Uint8Array<ArrayBuffer>, by: number): Uint8Array<Arra
 };
 
 /**
- * Deploys another version of the worker: for it, all that was saved of the learners of a model, and the publication in KV, has another format.
+ * Deploys another version of the worker: for it, all that was saved of the learners of a model, and a newer publication in KV, has another format.
  * @param by of the format. The negative takes it back. @param learners their names, if there are shards.
  */
 export async function deployOther(model: string, by = 1, learners: readonly string[] = [model]): Promise<void> {
@@ -32,9 +32,9 @@ export async function deployOther(model: string, by = 1, learners: readonly stri
   }
   const { value, metadata } = await env.EVENTS.getWithMetadata(`model/${model}`, "arrayBuffer");
   if (value === null) return;
-  const { header, parts } = await decode<object>(new Uint8Array(value));
+  const { header, parts } = await decode<{ readonly version: number }>(new Uint8Array(value));
   const bytes = await encode(
-    header,
+    { ...header, version: header.version + 1 },
     parts.map((part) => withFormat(part as Uint8Array<ArrayBuffer>, by)),
   );
   await env.EVENTS.put(`model/${model}`, bytes, { metadata });

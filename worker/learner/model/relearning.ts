@@ -1,4 +1,3 @@
-import { SnapshotError } from "afterclick";
 import type { Featurizer } from "../../../publication/featurizer.ts";
 import type { LogRow } from "../../domain/archive/log-line.ts";
 import { Catalogue, type CatalogueChange, changedBy } from "../../domain/catalogue/catalogue.ts";
@@ -10,7 +9,7 @@ import type { BlockRow } from "../../domain/impression/block.ts";
 import { appendedOf, type StoredImpression } from "../../domain/impression/impression.ts";
 import { withVocabulary } from "../../domain/model/encoding.ts";
 import { acceptable, featurizer, isEncodable, type ModelConfig, renewed, startModel, withLearnt } from "../../domain/model/model.ts";
-import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
+import { type Policies, readablePolicies } from "../../domain/model/policies.ts";
 import { differences } from "../../domain/model/reconfiguration.ts";
 import type { Relearning as Progress } from "../../protocol/model-answer.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
@@ -171,7 +170,7 @@ export class Relearning {
     const { times } = relearning;
     const { config, seq, startedAt } = relearning.begun as Begun;
     const parts = relearning.snapshots.newest()?.parts;
-    const policies = await (parts ? readable(parts) : startModel(config));
+    const policies = await (parts ? readablePolicies(parts) : startModel(config));
     if (!policies || !isEncodable(config)) {
       // Another version of this worker had begun it.
       this.begin(withVocabulary(renewed(config), this.#store.catalogue.actions), startedAt);
@@ -251,14 +250,6 @@ export class Relearning {
     for (const { policy } of policies) policy.refactor();
     store.takeOver({ config, startedAt, digest: policies[0].policy.digest(), ...(at !== undefined && { at }) }, partsOf(policies));
   }
-}
-
-/** Policies that were saved. Undefined if another version of this worker saved them. */
-function readable(parts: readonly Uint8Array[]): Promise<Policies | undefined> {
-  return restorePolicies(parts).catch((error) => {
-    if (error instanceof SnapshotError) return undefined;
-    throw error;
-  });
 }
 
 /** An impression with the features that it has under the new encoder. */

@@ -1,12 +1,12 @@
 import { SnapshotError } from "afterclick";
 import type { Featurizer } from "../../../publication/featurizer.ts";
 import type { Served } from "../../domain/catalogue/served.ts";
+import { unlearnt } from "../../domain/catalogue/unlearnt-model.ts";
 import { shardOf } from "../../domain/ids/shard.ts";
 import { withVocabulary } from "../../domain/model/encoding.ts";
 import { type ModelConfig, startModel } from "../../domain/model/model.ts";
 import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
 import { relearntModel } from "../../domain/model/relearnt-model.ts";
-import { unlearnt } from "../../domain/model/unlearnt-model.ts";
 import type { Environment } from "../../environment.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { learner } from "../../rpc/learner-client.ts";

@@ -1,4 +1,3 @@
-import { SnapshotError } from "afterclick";
 import type { Catalogue } from "../../domain/catalogue/catalogue.ts";
 import { encodeRecord, wholeRecord } from "../../domain/catalogue/catalogue-record.ts";
 import { featurizer, type ModelConfig } from "../../domain/model/model.ts";
@@ -60,11 +59,7 @@ export class Publisher {
     const catalogue = this.#store.catalogues.version(version);
     const header = { model, generation, version, publishedAt: Date.now(), config, catalogue };
     const ids = [config, ...config.shadows].map(({ policy }) => policy);
-    const parts = await publicationParts(saved, ids).catch((error) => {
-      if (error instanceof SnapshotError) return [];
-      throw error;
-    });
-    const publication = { ...header, parts };
+    const publication = { ...header, parts: await publicationParts(saved, ids) };
     return { publication, bytes: await encodePublication(publication) };
   }
 

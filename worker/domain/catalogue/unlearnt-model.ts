@@ -1,5 +1,5 @@
-import type { Served } from "../catalogue/served.ts";
-import { featurizer, isEncodable, type ModelConfig, renewed, startModel } from "./model.ts";
+import { featurizer, isEncodable, type ModelConfig, renewed, startModel } from "../model/model.ts";
+import type { Served } from "./served.ts";
 
 /**
  * What serves a model whose state this version of the worker cannot read: the catalogue in its order. A policy that chooses in its own
