@@ -95,6 +95,7 @@ export const model = v.strictObject({
       skipped: v.pipe(count, v.description("Stored conversions that the policies did not take.")),
       unanswered: v.pipe(count, v.description("Calls of the coordinator that a shard did not answer.")),
       overShare: v.pipe(count, v.description("Addresses of pages that had their share of a limit, counted once a minute.")),
+      damaged: v.pipe(count, v.description("Archived files that an erasure found lost or altered.")),
     }),
     v.description(
       "Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not take, impression ids of pages that were taken, orphans whose key only pages gave, and amounts refused because of their currency.",

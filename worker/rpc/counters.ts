@@ -8,7 +8,7 @@ export const EVENTS = ["fromPages", "pageGoals", "applied", "conflict", ...DELIV
 /**
  * Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not
  * take, impression ids of pages that were taken, orphans whose key only pages gave, amounts in another currency, stored conversions that the policies did not take, calls that a shard
- * did not answer, and addresses of pages that had their share of a limit, once a minute.
+ * did not answer, addresses of pages that had their share of a limit, once a minute, and archived files that an erasure found lost or altered.
  */
 export const INCIDENTS = [
   "missed",
@@ -22,6 +22,7 @@ export const INCIDENTS = [
   "skipped",
   "unanswered",
   "overShare",
+  "damaged",
 ] as const;
 
 export const COUNTERS = [...LEARNT, ...DELIVERIES, ...INCIDENTS];

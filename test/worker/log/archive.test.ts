@@ -2,7 +2,7 @@ import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { LIMITS } from "../../../worker/domain/archive/archive-file.ts";
-import { archivedLines, bytesOf, keysOf, useArchive, WHOLE } from "../support/archived.ts";
+import { archivedLines, bytesOf, keysOf, linesOf, useArchive, WHOLE } from "../support/archived.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show } from "../support/client.ts";
 import { DAY_MS, MINUTE_MS, ring, START, tick, useClock } from "../support/clock.ts";
 import { complaints } from "../support/complaints.ts";
@@ -27,6 +27,11 @@ async function horizonOf(model: string): Promise<number> {
   return (await logOf(model))[0].horizon;
 }
 
+async function digestOf(key: string): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await bytesOf(key)));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 const bySeq = (a: { readonly seq?: number }, b: { readonly seq?: number }) => (a.seq as number) - (b.seq as number);
 
 it.each([
@@ -48,10 +53,7 @@ it.each([
   expect(head.archive.map(({ key }: { key: string }) => key)).toEqual(await keysOf(model));
   expect(head.archive.length).toBeGreaterThan(3);
   expect((await keysOf(model))[0]).toBe(`model=${model}/generation=${head.generation}/day=2037-01-01/0000.parquet`);
-  for (const { key, sha256 } of head.archive) {
-    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await bytesOf(key)));
-    expect(Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")).toBe(sha256);
-  }
+  for (const { key, sha256 } of head.archive) expect(await digestOf(key)).toBe(sha256);
 });
 
 it("waits for the whole day, and writes one file for it", async () => {
@@ -204,25 +206,60 @@ it("erases archived impressions of an id or a key, with their conversions, and n
   expect((await call("DELETE", `/v1/impressions/${first}`)).status).toBe(404);
   expect([second, keyed, other]).toHaveLength(3);
   const [{ archive }] = await logOf(model);
-  for (const { key, sha256 } of archive) {
-    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await bytesOf(key)));
-    expect(Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")).toBe(sha256);
-  }
+  for (const { key, sha256 } of archive) expect(await digestOf(key)).toBe(sha256);
 });
 
-it("names a damaged file that an erasure cannot read, and erases in the others", async () => {
+it("leaves a file that was altered as it is, erases everything else, and says which file and what to do", async () => {
   const model = await createModel({ ...RETENTION, serving: "learner" });
   Object.assign(LIMITS, { fileRows: 4 });
-  const [first] = await recommend(model, { limit: 3 });
-  await convert({ impressionId: first, reward: 1 });
+  await recommend(model, { limit: 2, keys: ["order 1"] });
+  await convert({ model, key: "order 1", reward: 1 });
+  const [single] = await recommend(model, { keys: ["order 2"] });
+  await convert({ impressionId: single, reward: 1 });
   await forget(model);
+  const types = async (key: string) => (await linesOf(key)).map(({ type }) => type);
   const keys = await keysOf(model);
-  const at = (await Promise.all(keys.map(async (key) => [key, (await env.BUCKET.head(key))?.size ?? 0] as const)))[0];
-  await env.BUCKET.put(at[0], (await bytesOf(at[0])).slice(0, at[1] - 9));
-  const answer = await call("DELETE", `/v1/impressions/${first}`);
-  expect(answer.status).toBe(500);
-  expect(answer.body.detail).toContain(`${at[0]}: cannot be read`);
-  expect(answer.body.detail).toContain("cut short");
+  const first = keys[(await Promise.all(keys.map(types))).findIndex((found) => found.includes("impression"))];
+  const others = keys.filter((key) => key !== first);
+  const whole = await bytesOf(first);
+  // A count of which the reader would make gigabytes, or any other byte.
+  const altered = whole.map((byte, i) => (i === 700 ? byte ^ 0x80 : byte));
+  await env.BUCKET.put(first, altered);
+  const erase = (key: string) => call("DELETE", `/v1/models/${model}/keys/${encodeURIComponent(key)}`);
+  const refused = await erase("order 2");
+  expect(refused).toMatchObject({ status: 500, body: { detail: expect.stringMatching(`^${first}: expected the file with SHA-256 `) } });
+  expect(refused.body.detail).toContain("put back a copy of that one, or delete the file");
+  expect((await describeModel(model)).incidents.damaged).toBe(1);
+  expect(await bytesOf(first)).toEqual(altered);
+  expect((await Promise.all(others.map(types))).flat()).toContain("erased");
+  await env.BUCKET.put(first, whole);
+  expect(await erase("order 1")).toMatchObject({ status: 200, body: { erased: 2 } });
+  expect(await types(first)).toContain("erased");
+  // Nothing is left to erase in a file that is not there.
+  await env.BUCKET.delete(first);
+  expect((await erase("order 1")).status).toBe(200);
+  expect((await describeModel(model)).incidents.damaged).toBe(2);
+});
+
+it("knows its files again after a crash at any step of an erasure", async () => {
+  let crashes = 0;
+  for (let n = 1, crashed = true; crashed; n++) {
+    tick(START - Date.now());
+    const model = await small();
+    await forget(model);
+    const id = (await archivedLines(model)).find(({ type }) => type === "impression")?.id as string;
+    const [{ generation }] = await logOf(model);
+    crashed = await crashing(n, learnerOf(model), (learner) => learner.erase(id, generation));
+    complaints();
+    expect((await call("DELETE", `/v1/models/${model}/keys/order%201`)).status, `crash before step ${n}`).toBe(200);
+    const left = (await archivedLines(model)).filter(({ type }) => type !== "mark");
+    expect(left.every(({ type }) => type === "erased")).toBe(true);
+    const { archive } = (await logOf(model))[0];
+    for (const { key, sha256 } of archive) expect(await digestOf(key), `crash before step ${n}`).toBe(sha256);
+    expect((await describeModel(model)).incidents.damaged).toBe(0);
+    crashes++;
+  }
+  expect(crashes).toBeGreaterThan(4);
 });
 
 it("keeps the files of a deleted model until they are deleted too", async () => {

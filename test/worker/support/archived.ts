@@ -34,8 +34,13 @@ export function opened(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<Ar
 /** All archived lines of a model, file by file. */
 export async function archivedLines(model: string): Promise<LogLine[]> {
   const lines: LogLine[] = [];
-  for (const key of await keysOf(model)) {
-    for await (const group of (await opened(key, await bytesOf(key))).groups()) lines.push(...group);
-  }
+  for (const key of await keysOf(model)) lines.push(...(await linesOf(key)));
+  return lines;
+}
+
+/** The lines of one file. */
+export async function linesOf(key: string): Promise<LogLine[]> {
+  const lines: LogLine[] = [];
+  for await (const group of (await opened(key, await bytesOf(key))).groups()) lines.push(...group);
   return lines;
 }

@@ -5,6 +5,7 @@ import { ByteWriter } from "hyparquet-writer/src/bytewriter.js";
 import { ParquetWriter } from "hyparquet-writer/src/parquet-writer.js";
 import { type ArchiveRow, COLUMNS, type ColumnName, lineOf, rowOf, SCHEMA } from "./archive-columns.ts";
 import { erasedLine, type LogLine } from "./log-line.ts";
+import { checkCounts, checkGroup } from "./parquet-bounds.ts";
 
 /** Limits of a file and of its row groups, so that a learner holds few rows in memory. */
 export const LIMITS = { fileRows: 50_000, fileBytes: 8_000_000, groupRows: 5000, groupCharacters: 2_000_000 };
@@ -103,7 +104,7 @@ export async function encodeFile(
   return writer.rows === 0 ? undefined : writer.finish(head);
 }
 
-/** An archived file that cannot be read. The message names the file. */
+/** An archived file that is missing, altered or cannot be read. The message names the file. */
 export class ArchiveError extends Error {
   override readonly name = "ArchiveError";
 }
@@ -127,23 +128,27 @@ export class ArchiveFile {
     const metadata = await named(name, () => metadataOf(file));
     const text = metadata.key_value_metadata?.find(({ key }) => key === KEY)?.value;
     if (text === undefined) throw new ArchiveError(`${name}: expected an archived file of afterclick, got another Parquet file`);
-    return new ArchiveFile(name, file, metadata, await named(name, async () => JSON.parse(text)));
+    return named(name, async () => {
+      const head: ArchiveHead = JSON.parse(text);
+      checkCounts(head?.rows, metadata, file);
+      return new ArchiveFile(name, file, metadata, head);
+    });
   }
 
   /** The lines in order, a row group at a time. @param columns absent: all. @throws {ArchiveError} if the file is damaged. */
   async *groups(columns?: readonly ColumnName[]): AsyncGenerator<LogLine[]> {
     let rowStart = 0;
-    for (const { num_rows } of this.#metadata.row_groups) {
-      const rowEnd = rowStart + Number(num_rows);
+    for (const group of this.#metadata.row_groups) {
+      const rowEnd = rowStart + Number(group.num_rows);
       const part = { file: this.#file, metadata: this.#metadata, rowStart, rowEnd, ...(columns && { columns: [...columns] }) };
       yield await named(this.#name, async () => {
+        await checkGroup(this.#file, this.#metadata, group, columns);
         const lines = (await parquetReadObjects(part)).map((row) => lineOf(row as ArchiveRow));
         if (lines.length !== rowEnd - rowStart) throw new Error(`expected ${rowEnd - rowStart} rows, got ${lines.length}`);
         return lines;
       });
       rowStart = rowEnd;
     }
-    if (rowStart !== this.head.rows) throw new ArchiveError(`${this.#name}: expected ${this.head.rows} rows, got ${rowStart}`);
   }
 
   /** The file without the content of some rows. Their numbers and ids stay. @returns undefined if it has none of them. */
@@ -169,7 +174,8 @@ async function metadataOf(file: AsyncBuffer): Promise<FileMetaData> {
   if (!isWhole) throw new Error(`expected a whole Parquet file, got one that was cut short at ${byteLength} bytes`);
   const length = new DataView(await file.slice(byteLength - 8, byteLength - 4)).getUint32(0, true);
   if (length > byteLength - 12) throw new Error(`expected a description of at most ${byteLength - 12} bytes, got ${length}`);
-  return parquetMetadata(await file.slice(byteLength - 8 - length));
+  // Geographic columns, of which a file has none, are sought by a count that the file states.
+  return parquetMetadata(await file.slice(byteLength - 8 - length), { geoparquet: false });
 }
 
 async function named<T>(name: string, read: () => Promise<T>): Promise<T> {

@@ -32,10 +32,12 @@ export interface Part extends ArchivedFile {
   readonly until: number;
   /** Number of its last row. */
   readonly last: number;
+  /** The digests that the file may have: the noted one, and those of rewritings whose end is not known. */
+  readonly digests: string;
 }
 
 type PartRow = Part & Record<string, SqlStorageValue>;
-const COLUMNS = "key, day, part, since AS 'from', until, last, rows, sha256";
+const COLUMNS = "key, day, part, since AS 'from', until, last, rows, substr(sha256, 1, 64) AS sha256, sha256 AS digests";
 
 /** How far the archive reaches. Every change needs a transaction of the database. */
 export class ArchiveStore {
@@ -121,7 +123,7 @@ export class ArchiveStore {
     return this.parts().flatMap(({ key, rows, sha256, until }) => (until <= prunedBefore ? [{ key, rows, sha256 }] : []));
   }
 
-  insert({ key, day, part, from, until, last, rows, sha256 }: Part): void {
+  insert({ key, day, part, from, until, last, rows, sha256 }: Omit<Part, "digests">): void {
     this.#database.query("INSERT INTO archived VALUES (?, ?, ?, ?, ?, ?, ?, ?)", key, day, part, from, until, last, rows, sha256);
   }
 
@@ -130,6 +132,11 @@ export class ArchiveStore {
     const { volume } = this;
     this.#database.query("DELETE FROM archived");
     if (volume) this.restart(volume);
+  }
+
+  /** Notes the digest that a file is about to get. An interruption leaves it with this one or one before. */
+  announce(key: string, sha256: string): void {
+    this.#database.query("UPDATE archived SET sha256 = sha256 || ' ' || ?1 WHERE key = ?2 AND instr(sha256, ?1) = 0", sha256, key);
   }
 
   /** Notes that a file was written again. */

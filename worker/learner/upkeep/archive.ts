@@ -102,6 +102,7 @@ export class Archive {
     const sha256 = bytesToHex(new Uint8Array(digest));
     const stored = known?.checksums.sha256;
     if (stored && bytesToHex(new Uint8Array(stored)) === sha256) return sha256;
+    this.#store.transact(() => this.#store.archive.announce(key, sha256));
     const onlyIf = known ? { etagMatches: known.etag } : { etagDoesNotMatch: "*" };
     const httpMetadata = { contentType: "application/vnd.apache.parquet" };
     const put = await this.#bucket.put(key, bytes, { sha256: digest, onlyIf, httpMetadata });
@@ -158,14 +159,17 @@ export class Archive {
 
   /**
    * Empties impressions and their conversions in the files.
-   * @returns the ids of the impressions that were found. @throws {Problem} 500 naming a file that cannot be read, after all others.
+   * @returns the ids of the impressions that were found. @throws {Problem} 500 naming a file that was altered, after all others.
    */
   erase(ids: readonly string[]): Promise<Set<string>> {
     const sought = new Set(ids);
     return this.#turns.take(async () => {
       const times = ids.map(shownAtOf);
       const holds = ({ from, until }: Part) => times.some((time) => time >= from && time < until);
-      return this.#rewrite(this.#store.archive.parts().filter(holds), (line) => sought.has(idOf(line)));
+      const errors: Errors = new Map();
+      const found = await this.#rewrite(this.#store.archive.parts().filter(holds), errors, (line) => sought.has(idOf(line)));
+      this.#settle(errors);
+      return found;
     });
   }
 
@@ -177,8 +181,9 @@ export class Archive {
     return this.#turns.take(async () => {
       const [ids, spans] = [new Set<string>(), new Set<number>()];
       const parts = this.#store.archive.parts();
-      await this.#each(parts, async (part) => {
-        const { file } = await this.#open(part.key);
+      const errors: Errors = new Map();
+      await each(parts, errors, async (part) => {
+        const { file } = await this.#open(part);
         for await (const lines of file.groups(["type", "seq", "id", "hash", "hashes"])) {
           for (const line of lines.filter(has)) {
             if (line.type === "impression") ids.add(idOf(line));
@@ -187,15 +192,17 @@ export class Archive {
         }
       });
       const holding = parts.filter(({ until }) => spans.has(until));
-      await this.#rewrite(holding, (line) => ids.has(idOf(line)) || has(line));
+      await this.#rewrite(holding, errors, (line) => ids.has(idOf(line)) || has(line));
+      this.#settle(errors);
       return ids;
     });
   }
 
-  async #rewrite(parts: readonly Part[], isErased: (line: LogLine) => boolean): Promise<Set<string>> {
+  async #rewrite(parts: readonly Part[], errors: Errors, isErased: (line: LogLine) => boolean): Promise<Set<string>> {
     const found = new Set<string>();
-    await this.#each(parts, async ({ key }) => {
-      const { file, object } = await this.#open(key);
+    await each(parts, errors, async (part) => {
+      const { key } = part;
+      const { file, object } = await this.#open(part);
       const left: EncodedFile | undefined = await file.without((line) => {
         if (!isErased(line)) return false;
         if (line.type === "impression") found.add(idOf(line));
@@ -208,19 +215,26 @@ export class Archive {
     return found;
   }
 
-  /** Goes on after a file that fails. @throws {Problem} 500 naming the first one that cannot be read, at the end. */
-  async #each(parts: readonly Part[], work: (part: Part) => Promise<void>): Promise<void> {
-    const errors: unknown[] = [];
-    for (const part of parts) await work(part).catch((error) => errors.push(error));
-    if (errors.length === 0) return;
-    const [first] = errors;
-    throw first instanceof ArchiveError ? new Problem(500, first.message) : first;
+  /** Counts the files that are lost or altered. @throws {Problem} 500 naming the first that was altered. A lost one has nothing to erase. */
+  #settle(errors: Errors): void {
+    const all = Array.from(errors.values());
+    const damaged = all.filter((error) => error instanceof ArchiveError);
+    if (damaged.length > 0) this.#store.transact(() => this.#store.database.count("damaged", damaged.length));
+    const first = all.find((error) => !(error instanceof LostFile));
+    if (first) throw first instanceof ArchiveError ? new Problem(500, first.message) : first;
   }
 
-  async #open(key: string): Promise<{ readonly file: ArchiveFile; readonly object: R2Object }> {
+  /** Compares a file with its digest before anything is read of it: an altered byte may stand for any count. */
+  async #open({ key, sha256, digests }: Part): Promise<{ readonly file: ArchiveFile; readonly object: R2Object }> {
     const object = await this.#bucket.get(key);
-    if (!object) throw new Problem(503, `${key}: expected the file in the bucket, got none`);
+    if (!object) throw new LostFile(key);
     const bytes = await object.arrayBuffer();
+    const own = bytesToHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+    if (!digests.includes(own)) {
+      const remedy = "put back a copy of that one, or delete the file, and send the call again";
+      throw new ArchiveError(`${key}: expected the file with SHA-256 ${sha256}, got ${bytes.byteLength} bytes with ${own}: ${remedy}`);
+    }
+    if (own !== sha256) this.#store.transact(() => this.#store.archive.replace(key, own));
     const slice = async (start: number, end?: number) => bytes.slice(start, end);
     return { file: await ArchiveFile.open(key, { byteLength: bytes.byteLength, slice }), object };
   }
@@ -234,6 +248,17 @@ export class Archive {
       for (let i = 0; i < keys.length; i += DELETED_AT_ONCE) await this.#bucket.delete(keys.slice(i, i + DELETED_AT_ONCE));
     });
   }
+}
+
+/** A file that the bucket does not have. */
+class LostFile extends ArchiveError {}
+
+/** What failed, by the key of the file. */
+type Errors = Map<string, unknown>;
+
+/** Goes on after a file that fails, and leaves out those that have failed. */
+async function each(parts: readonly Part[], errors: Errors, work: (part: Part) => Promise<void>): Promise<void> {
+  for (const part of parts) if (!errors.has(part.key)) await work(part).catch((error) => errors.set(part.key, error));
 }
 
 function* linesOf(rows: Iterable<LogRow>): Generator<LogLine> {
