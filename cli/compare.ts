@@ -1,9 +1,11 @@
 // npm run compare, npx afterclick compare: compares a policy with its holdout, from a log whose windows need not have closed.
+
 import { isTooFew, tooFewText } from "afterclick";
 import { sampleRatioEvidence } from "../src/comparison/sample-ratio.ts";
 import { ANY_GOAL, type GoalLift, type LiftedArm, liftOf } from "../worker/domain/figures/lift.ts";
 import { numberIn, prepared, unreadable, type Values } from "./command.ts";
 import { ComparisonError, checkArms, type LoggedArms, loggedArms } from "./compare/logged-arms.ts";
+import { counted } from "./counted.ts";
 import { repeatedLines } from "./evaluate/repeated-lines.ts";
 import { countingBar } from "./progress.ts";
 import { print } from "./terminal.ts";
@@ -86,13 +88,11 @@ function report(
     `difference ${interval}`,
     ...(isTooFew(difference) ? [] : [decided ? `decided: the ${better} converts more` : "not decided yet: the interval contains 0"]),
     ...(shares.length > 1 || shares.some(({ compared }) => !compared) ? shares.map(shareText) : []),
-    ...(unassigned > 0
-      ? [`${unassigned} impressions were registered or imported: this model did not assign them, so they are not compared`]
-      : []),
+    ...(unassigned > 0 ? [`${counted(unassigned, "impression")} registered or imported: not assigned by this model, so not compared`] : []),
     ...repeatedLines(repeated),
     ...(mismatch !== null && mismatch >= MISMATCH
       ? [
-          `warning: ${holdout.lists} lists of the holdout do not fit its share. Impressions of one arm are lost: do not trust the difference`,
+          `warning: the log has ${counted(holdout.lists, "list")} of the holdout, which does not fit its share. Impressions of one arm are lost: do not trust the difference`,
         ]
       : []),
   ].join("\n");
@@ -100,7 +100,7 @@ function report(
 
 function shareText({ holdout, lists, compared }: GoalLift["shares"][number]): string {
   const name = holdout === null ? "between two shares" : `holdout ${holdout}`;
-  const counts = `${lists.policy} lists of the policy, ${lists.holdout} of the holdout`;
+  const counts = `${counted(lists.policy, "list")} of the policy, ${lists.holdout} of the holdout`;
   return `${name}: ${counts}${compared ? ", compared by themselves" : ". Both arms need two lists that have matured, so these tell nothing"}`;
 }
 

@@ -1,4 +1,5 @@
 // npm run export, npx afterclick export: writes the event log of a model to a file.
+
 import { once } from "node:events";
 import { createWriteStream, existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
@@ -6,6 +7,7 @@ import { finished } from "node:stream/promises";
 import { ApiError, open, UnreachableError } from "./api.ts";
 import { callersKeys } from "./callers-keys.ts";
 import { prepared, UsageError, type Values, wholeNumber, workerUrl } from "./command.ts";
+import { counted } from "./counted.ts";
 import { countingBar } from "./progress.ts";
 import { print } from "./terminal.ts";
 import { LogMismatch } from "./verify/event-line.ts";
@@ -46,7 +48,7 @@ async function main({ url = "", model, after, ...rest }: Values<typeof options>)
     const lines = await written(body, partial, bar.update);
     await rename(partial, out);
     bar.stop();
-    print(`${lines} events of model ${model} in ${out}`);
+    print(`${counted(lines, "event")} of model ${model} in ${out}`);
   } finally {
     bar.stop();
     await rm(partial, { force: true });

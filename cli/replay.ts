@@ -1,4 +1,5 @@
 // npm run replay, npx afterclick replay: sends an Open Bandit log through a running worker, compares choices, and checks that no conversion is lost.
+
 import { basename } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,6 +7,7 @@ import type { SingleBar } from "cli-progress";
 import { ApiError, call, UnreachableError } from "./api.ts";
 import { callersKeys } from "./callers-keys.ts";
 import { numberIn, prepared, type Values, wholeNumber, workerUrl } from "./command.ts";
+import { counted } from "./counted.ts";
 import { progressBar, refreshing } from "./progress.ts";
 import { Comparison } from "./replay/comparison.ts";
 import {
@@ -94,7 +96,9 @@ async function main(values: Values<typeof options>, file: string): Promise<boole
   await call(base, "/healthz", { attempts: 1 });
   await configure(session);
   const before = await countsOf(session);
-  print(`${basename(file)}: ${log.rows} rows, ${log.items.length} items, into model ${model} (${before.impressions} earlier impressions)`);
+  print(
+    `${basename(file)}: ${counted(log.rows, "row")}, ${counted(log.items.length, "item")}, into model ${model} (${counted(before.impressions, "earlier impression")})`,
+  );
   const tally = new Tally();
   const sender = new Sender({ base, secret: webhookSecret, run: session.run, plan, tally });
   const comparison = new Comparison();
@@ -167,7 +171,7 @@ async function register({ base, model, secretKey: key, run, plan }: Session, row
 async function settle({ base, secretKey: key, plan }: Session, tally: Tally): Promise<void> {
   let waiting = tally.accepted;
   const deadline = Date.now() + plan.windowMs + JOURNAL_GRACE_MS;
-  if (waiting.length > 0) printError(`Waiting until the learner has taken ${waiting.length} conversions from the KV journal.`);
+  if (waiting.length > 0) printError(`Waiting until the learner has taken ${counted(waiting.length, "conversion")} from the KV journal.`);
   while (waiting.length > 0) {
     const expired = Date.now() > deadline;
     const open = [];

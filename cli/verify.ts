@@ -1,9 +1,11 @@
 // npm run verify, npx afterclick verify: replays an exported log, and compares every decision and every digest.
+
 import { statSync } from "node:fs";
 import { ArchiveError } from "../worker/domain/archive/archive-file.ts";
 import { archiveIn, headOf } from "./archive/folder.ts";
 import { ArchivedLog } from "./archive/whole-log.ts";
 import { prepared, unreadable, type Values } from "./command.ts";
+import { counted } from "./counted.ts";
 import { countingBar } from "./progress.ts";
 import { print } from "./terminal.ts";
 import { LogMismatch } from "./verify/event-line.ts";
@@ -35,10 +37,10 @@ async function main({ archive: folder }: Values<typeof options>, file: string): 
   };
   const { head, lines, last, tally } = await run().finally(bar.stop);
   const { decisions, elsewhere, before, conversions, digests } = tally;
-  print(`${lines} events of model ${head.model}, up to event ${last}: all verified`);
-  print(`  ${decisions} decisions with their probabilities, ${conversions} conversions, ${digests} digests`);
-  if (before > 0) print(`  ${before} impressions were decided before the model learnt its log again: only their learning is verified`);
-  if (elsewhere > 0) print(`  ${elsewhere} impressions were decided elsewhere: only their learning is verified`);
+  print(`${counted(lines, "event")} of model ${head.model}, up to event ${last}: all verified`);
+  print(`  ${counted(decisions, "decision")} with probabilities, ${counted(conversions, "conversion")}, ${counted(digests, "digest")}`);
+  if (before > 0) print(`  ${counted(before, "impression")} decided before the model learnt its log again: only the learning is verified`);
+  if (elsewhere > 0) print(`  ${counted(elsewhere, "impression")} decided elsewhere: only the learning is verified`);
 }
 
 export const run = prepared({

@@ -20,5 +20,5 @@ export function isTooFew(figure: unknown): figure is TooFew {
 
 /** The text of a report: "too few, about 12 more conversions". */
 export function tooFewText({ tooFew: { more, of } }: TooFew): string {
-  return `too few, about ${more} more ${of}`;
+  return `too few, about ${more} more ${more === 1 ? of.replace(/s\b/, "") : of}`;
 }

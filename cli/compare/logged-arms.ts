@@ -5,6 +5,7 @@ import { shareName, UNASSIGNED } from "../../worker/domain/figures/holdout-share
 import { ANY_GOAL, type ArmCounts, type LiftCounts, type ReachedCounts } from "../../worker/domain/figures/lift.ts";
 import { comparedSteps } from "../../worker/domain/impression/shown-step.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
+import { counted } from "../counted.ts";
 import type { ImpressionLine } from "../verify/event-line.ts";
 import type { Texts } from "../verify/event-log.ts";
 import { type LoggedLines, loggedLines } from "./logged-lines.ts";
@@ -103,7 +104,7 @@ export function checkArms({ model, unassigned, counts }: LoggedArms): void {
   const assigned = counts.arms.filter(({ share }) => share !== UNASSIGNED);
   const missing = (["holdout", "policy"] as const).find((arm) => !assigned.some((each) => each.arm === arm));
   if (missing === undefined) return;
-  const elsewhere = unassigned > 0 ? `; its ${unassigned} registered or imported impressions were not assigned by it` : "";
+  const elsewhere = unassigned > 0 ? `; it did not assign its ${counted(unassigned, "registered or imported impression")}` : "";
   throw new ComparisonError(
     missing === "holdout"
       ? `expected lists of a holdout, got none of model ${model}${elsewhere}: PATCH it with { "holdout": 0.1 }, and wait`

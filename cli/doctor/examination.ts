@@ -3,6 +3,7 @@ import { Webhook } from "standardwebhooks";
 import { ApiError, call, shownUrl, UnreachableError, urlOf } from "../api.ts";
 import type { callersKeys } from "../callers-keys.ts";
 import { UsageError } from "../command.ts";
+import { counted } from "../counted.ts";
 import { type Delivered, signed } from "../webhook.ts";
 
 /** Window of the model that the examination makes for itself, in ms. */
@@ -309,10 +310,10 @@ class Examination {
     const { senders } = (await this.#call<{ senders: readonly SenderFigures[] }>("/metrics")).body;
     const findings = senders.flatMap(({ finding }) => finding ?? []);
     if (findings.length > 0) throw new Wrong(findings.join(". "));
-    const counted = senders.map(({ sender, days: [{ day, orders, attributed }] }) => {
-      return `; ${sender} on ${day}: ${attributed} of ${orders} orders with an impression id or a key`;
+    const texts = senders.map(({ sender, days: [{ day, orders, attributed }] }) => {
+      return `; ${sender} on ${day}: ${attributed} of ${counted(orders, "order")} with an impression id or a key`;
     });
-    return (on.length > 0 ? `${on.join(" and ")} may send` : "neither stripe nor shopify has a secret, so both are off") + counted.join("");
+    return (on.length > 0 ? `${on.join(" and ")} may send` : "neither stripe nor shopify has a secret, so both are off") + texts.join("");
   }
 
   async #statusOf(sender: string): Promise<number> {

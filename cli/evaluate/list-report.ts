@@ -1,4 +1,5 @@
 import { estimateExamination, evaluateLists, type ListEvaluationRequest, type PolicyDescriptor } from "afterclick";
+import { counted } from "../counted.ts";
 import { figureRow, shown } from "./figure-row.ts";
 import { repeatedLines } from "./repeated-lines.ts";
 import { rewardUnit } from "./reward-unit.ts";
@@ -25,7 +26,7 @@ export function listReport(name: string, evaluated: Evaluated, { goals, repeated
   const { lists, incomplete, examination, examinationWeights, weights, support, logged, itemPosition, positionBased } = evaluated;
   return [
     `${name}, lists since ${new Date(evaluated.since).toISOString()}, as of ${new Date(evaluated.asOf).toISOString()}`,
-    `  ${whole.format(lists.learnt)} lists for learning, ${whole.format(lists.evaluated)} evaluated, ${whole.format(lists.tooYoung)} too young, ${whole.format(incomplete)} incomplete`,
+    `  ${counted(lists.learnt, "list", whole.format(lists.learnt))} for learning, ${whole.format(lists.evaluated)} evaluated, ${whole.format(lists.tooYoung)} too young, ${whole.format(incomplete)} incomplete`,
     `  mean weights: item-position ${shown(weights.itemPosition)}, position-based ${shown(weights.positionBased)}`,
     `  support: the log could have had ${percent.format(support.itemPosition)} of this policy's items at their places`,
     ...repeatedLines(repeated),

@@ -2,7 +2,7 @@ import { useMemo, useRef, useState } from "hono/jsx/dom";
 import type uPlot from "uplot";
 import type { Delay, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
-import { decimal, duration, orFew, orTooFew, percent, whole } from "../ui/notation.ts";
+import { counted, decimal, duration, orFew, orTooFew, percent, whole } from "../ui/notation.ts";
 import { Table } from "../ui/table.tsx";
 import { Empty } from "./empty.tsx";
 import { Figure } from "./figures.tsx";
@@ -74,7 +74,7 @@ function summaryOf({ delay, windowMs, now }: { delay: Delay; windowMs: number; n
       : "";
   return (
     `${within}; the window is ${duration(windowMs)}.${longer}${part} ` +
-    `Estimated from ${whole(impressions)} impressions and ${whole(conversions)} conversions. ` +
+    `Estimated from ${counted(impressions, "impression")} and ${counted(conversions, "conversion")}. ` +
     `The last one arrived ${duration(Math.max(0, now - silence.since))} ago; ${decimal(Number(silence.expected.toFixed(1)))} were expected since.`
   );
 }

@@ -2,7 +2,7 @@ import { useState } from "hono/jsx/dom";
 import type { Examination } from "../../worker/protocol/metrics-answer.ts";
 import { reasonOf } from "../ui/call.ts";
 import { Legend, Marks } from "../ui/marks.tsx";
-import { decimal, moment, orTooFew, whole } from "../ui/notation.ts";
+import { decimal, moment, needed, orTooFew, whole } from "../ui/notation.ts";
 import { Table } from "../ui/table.tsx";
 import { scaleOf } from "./scale.ts";
 import type { Source } from "./source.ts";
@@ -25,11 +25,10 @@ const rates: Readonly<Record<ClickModels["best"], string>> = {
 /** One or two sentences that say which click model fits best, and what to do. */
 function Verdict({ model, examination: { clickModels, examination, configured } }: { model: string; examination: Examination }) {
   if ("tooFew" in clickModels) {
-    const { more, of } = clickModels.tooFew;
     return (
       <p>
-        There are too few conversions in random lists to compare click models or to use the weights: about {whole(more)} more {of} are
-        needed.
+        There are too few conversions in random lists to compare click models or to use the weights: it needs about{" "}
+        {needed(clickModels.tooFew)}.
       </p>
     );
   }
@@ -50,9 +49,7 @@ function Verdict({ model, examination: { clickModels, examination, configured } 
           " Some actions gain more from a good place than others, so one weight per place holds on average only."}
       </p>
       {"tooFew" in examination ? (
-        <p>
-          No weight is known yet: about {whole(examination.tooFew.more)} more {examination.tooFew.of} are needed.
-        </p>
+        <p>No weight is known yet: it needs about {needed(examination.tooFew)}.</p>
       ) : (
         <p>
           To learn with these weights, reset model {model} with <code>"examination": {JSON.stringify(examination)}</code>. A reset forgets

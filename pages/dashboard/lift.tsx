@@ -1,6 +1,6 @@
 import type { GoalLift, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { Marks } from "../ui/marks.tsx";
-import { duration, percent, signedPercent, whole } from "../ui/notation.ts";
+import { duration, needed, percent, signedPercent, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
 import { scaleOf } from "./scale.ts";
 
@@ -80,12 +80,9 @@ const points = (difference: number): string => signedPercent(difference).replace
 
 function Stated({ lift: { difference, relative } }: { lift: GoalLift }) {
   if ("tooFew" in difference) {
-    const { more, of } = difference.tooFew;
     return (
       <div class="half">
-        <p class="quiet">
-          Too few: about {whole(more)} more {of}
-        </p>
+        <p class="quiet">Too few: about {needed(difference.tooFew)}</p>
       </div>
     );
   }

@@ -3,7 +3,7 @@ import type uPlot from "uplot";
 import { SendVisitors } from "../shop/guide.tsx";
 import type { Session } from "../shop/session.ts";
 import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
-import { decimal, whole } from "../ui/notation.ts";
+import { counted, decimal, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
 
 function plot(): ReturnType<ChartProps["plot"]> {
@@ -41,7 +41,7 @@ export function Regret({ session }: { session: Session }) {
         <Chart
           id="regret"
           title="Purchases missed"
-          summary={`After ${whole(count)} simulated visits the model has missed ${decimal(last.model)} purchases; a random product would have missed ${decimal(last.uniform)}. A purchase is missed when the first product is not the visitor's favourite.`}
+          summary={`After ${counted(count, "simulated visit")} the model has missed ${decimal(last.model)} purchases; a random product would have missed ${decimal(last.uniform)}. A purchase is missed when the first product is not the visitor's favourite.`}
           legend={[
             { mark: "policy", name: "this model" },
             { mark: "uniform", name: "a random product" },

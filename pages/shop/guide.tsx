@@ -1,5 +1,5 @@
 import { SHOP_WINDOW_MS } from "../../demo/assortment.ts";
-import { whole } from "../ui/notation.ts";
+import { counted } from "../ui/notation.ts";
 import type { Session } from "./session.ts";
 import { profileOf, stage } from "./story.ts";
 
@@ -11,7 +11,7 @@ export function SendVisitors({ session }: { session: Session }) {
   const { visitorsLeft } = session;
   return (
     <button type="button" class="primary" disabled={visitorsLeft > 0} onClick={() => void session.simulate(VISITORS)}>
-      {visitorsLeft > 0 ? `${whole(visitorsLeft)} visitors left` : `Send ${VISITORS} visitors`}
+      {visitorsLeft > 0 ? `${counted(visitorsLeft, "visitor")} left` : `Send ${VISITORS} visitors`}
     </button>
   );
 }

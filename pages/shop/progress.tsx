@@ -1,5 +1,5 @@
 import { products } from "../../demo/assortment.ts";
-import { whole } from "../ui/notation.ts";
+import { counted, whole } from "../ui/notation.ts";
 import type { Visit } from "./crowd.ts";
 import type { Session } from "./session.ts";
 
@@ -8,7 +8,7 @@ const LAST = 50;
 const PER_BAR = 25;
 const BARS = 12;
 
-const counted = [
+const counters = [
   { name: "impressions", term: "shown", meaning: "one impression each" },
   { name: "pending", term: "pending", meaning: "nobody knows yet" },
   { name: "converted", term: "converted", meaning: "bought and reported" },
@@ -34,7 +34,7 @@ export function Progress({ session: { counts, visits } }: { session: Session }) 
   const last = visits.slice(-LAST);
   return (
     <dl class="wide counts">
-      {counted.map(({ name, term, meaning }) => (
+      {counters.map(({ name, term, meaning }) => (
         <div key={name} data-status={name}>
           <dt>
             {name !== "impressions" && <i data-status={name} />} {term}
@@ -54,7 +54,8 @@ export function Progress({ session: { counts, visits } }: { session: Session }) 
           </span>
         </dd>
         <dd class="quiet">
-          {last.length > 0 ? `of the last ${last.length} visitors` : "of the visitors you send"}; {percent(1 / products.length)} at random
+          {last.length > 0 ? `of the last ${counted(last.length, "visitor")}` : "of the visitors you send"}; {percent(1 / products.length)}{" "}
+          at random
         </dd>
       </div>
     </dl>

@@ -70,9 +70,19 @@ export interface TooFew {
 
 type Figure = number | { readonly tooFew: TooFew };
 
+/** Formats a count with its noun: 1 visit, 2 visits. */
+export function counted(value: number, noun: string): string {
+  return `${whole(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
+/** Formats how much more data a figure needs: 12 more conversions. */
+export function needed({ more, of }: TooFew): string {
+  return `${whole(more)} more ${more === 1 ? of.replace(/s\b/, "") : of}`;
+}
+
 /** Says that there is too little data for a figure: too few, about 12 more conversions. */
-export function few({ more, of }: TooFew): string {
-  return `too few, about ${whole(more)} more ${of}`;
+export function few(missing: TooFew): string {
+  return `too few, about ${needed(missing)}`;
 }
 
 /** Formats a figure, or says that there is too little data for it, as `few`. */

@@ -1,5 +1,5 @@
 import { useState } from "hono/jsx/dom";
-import { decimal, whole } from "../../ui/notation.ts";
+import { counted, decimal, whole } from "../../ui/notation.ts";
 import type { MatchReport } from "../match.ts";
 import { ranges, type Settings } from "../settings.ts";
 import type { Run } from "./runner.ts";
@@ -24,9 +24,9 @@ function spoken(run: Run): string {
   if (run.state === "failed") return "";
   if (run.state === "done") {
     const { rounds } = run.report;
-    return `Done: ${whole(rounds)} rounds in ${(run.ms / 1000).toFixed(run.ms < 10_000 ? 2 : 0)} s. ${missed(run.report)}`;
+    return `Done: ${counted(rounds, "round")} in ${(run.ms / 1000).toFixed(run.ms < 10_000 ? 2 : 0)} s. ${missed(run.report)}`;
   }
-  if (run.state === "stopped" && run.report) return `Stopped after ${whole(run.report.round)} rounds. ${missed(run.report)}`;
+  if (run.state === "stopped" && run.report) return `Stopped after ${counted(run.report.round, "round")}. ${missed(run.report)}`;
   if (run.state !== "running" || !run.report) return "";
   const quarter = Math.floor((4 * run.report.round) / run.report.rounds);
   return quarter === 0 ? "Playing." : `Playing: ${["a quarter", "half", "three quarters"][quarter - 1]} is played.`;

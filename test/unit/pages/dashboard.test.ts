@@ -151,11 +151,13 @@ describe("the examination of places", () => {
     const few = (more: number, of: string) => ({ tooFew: { more, of } });
     const lacking = few(12, "conversions");
     const none = said({ clickModels: lacking, examination: lacking });
-    expect(none).toContain("too few conversions in random lists to compare click models or to use the weights: about 12 more conversions");
+    expect(none).toContain(
+      "too few conversions in random lists to compare click models or to use the weights: it needs about 12 more conversions",
+    );
     expect(none).not.toContain("fits best");
     expect(none).not.toContain("no bias");
     const unknown = said({ examination: few(3, "conversions at this place or the first") });
-    expect(unknown).toContain("No weight is known yet: about 3 more conversions at this place or the first are needed.");
+    expect(unknown).toContain("No weight is known yet: it needs about 3 more conversions at this place or the first.");
     expect(unknown).not.toContain("reset model");
     expect(said({ lists: 0, since: null, places: [] })).toMatch(
       /no random lists of two or more actions yet.*"holdout": 0.1.*PATCH \/v1\/models\/shop/,

@@ -181,8 +181,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "cli/deploy": ["cli"],
   "cli/doctor": ["cli"],
   "cli/archive": ["cli/verify", "worker/domain/*"],
-  "cli/compare": ["type src/comparison", "cli/verify", "worker/domain/*"],
-  "cli/evaluate": ["afterclick", "publication", "cli/replay", "cli/verify", "worker/domain/*"],
+  "cli/compare": ["type src/comparison", "cli/counted.ts", "cli/verify", "worker/domain/*"],
+  "cli/evaluate": ["afterclick", "publication", "cli/counted.ts", "cli/replay", "cli/verify", "worker/domain/*"],
   "cli/replay": ["afterclick", "cli", "cli/verify/least-share.ts"],
   "cli/verify": ["cli/archive", "worker/domain/*", "type worker/protocol", "type worker/rpc"],
   trials: [

@@ -47,16 +47,14 @@ it("tells what it has verified", async () => {
     ...{ code: 0, stderr: "" },
     stdout:
       "3 events of model shop, up to event 3: all verified\n" +
-      "  0 decisions with their probabilities, 1 conversions, 0 digests\n" +
-      "  1 impressions were decided elsewhere: only their learning is verified\n",
+      "  0 decisions with probabilities, 1 conversion, 0 digests\n" +
+      "  1 impression decided elsewhere: only the learning is verified\n",
   });
 });
 
 it("leaves out what a log does not have", async () => {
   const { stdout } = await ran(run, await logOf([headOf(1, 1), configuration]));
-  expect(stdout).toBe(
-    "1 events of model shop, up to event 1: all verified\n  0 decisions with their probabilities, 0 conversions, 0 digests\n",
-  );
+  expect(stdout).toBe("1 event of model shop, up to event 1: all verified\n  0 decisions with probabilities, 0 conversions, 0 digests\n");
 });
 
 it("tells of impressions that were decided before the model learnt its log again", async () => {
@@ -64,8 +62,8 @@ it("tells of impressions that were decided before the model learnt its log again
   const { stderr } = await ran(run, await logOf(log("other")));
   const [, digest] = /digest: expected (\w+), got other/.exec(stderr) as RegExpExecArray;
   expect((await ran(run, await logOf(log(digest)))).stdout.split("\n").slice(1, -1)).toEqual([
-    "  0 decisions with their probabilities, 1 conversions, 1 digests",
-    "  1 impressions were decided before the model learnt its log again: only their learning is verified",
+    "  0 decisions with probabilities, 1 conversion, 1 digest",
+    "  1 impression decided before the model learnt its log again: only the learning is verified",
   ]);
 });
 

@@ -47,7 +47,7 @@ it("tells that the holdout converts more, and that some impressions were not ass
     "",
     "difference -40.00 % (-80.00 % of the holdout's rate), interval at all looks -45.44 % to -34.56 %",
     "decided: the holdout converts more",
-    "3 impressions were registered or imported: this model did not assign them, so they are not compared",
+    "3 impressions registered or imported: not assigned by this model, so not compared",
   ]);
 });
 
@@ -92,14 +92,14 @@ it("names each share of the holdout, and warns of lists that are lost", async ()
   expect((await report([configuration(), ...lists("policy", 100, 20), ...lists("holdout", 100, 20), change, ...after])).slice(6)).toEqual([
     "holdout 0.1: 900 lists of the policy, 1 of the holdout. Both arms need two lists that have matured, so these tell nothing",
     "holdout 0.5: 100 lists of the policy, 100 of the holdout, compared by themselves",
-    "warning: 101 lists of the holdout do not fit its share. Impressions of one arm are lost: do not trust the difference",
+    "warning: the log has 101 lists of the holdout, which does not fit its share. Impressions of one arm are lost: do not trust the difference",
   ]);
 });
 
 it("warns of one share only if its lists contradict it", async () => {
   const of = (holdout: number) => report([configuration({ holdout }), ...lists("policy", 200, 20), ...lists("holdout", 200, 20)]);
   expect((await of(0.1)).slice(6)).toEqual([
-    "warning: 200 lists of the holdout do not fit its share. Impressions of one arm are lost: do not trust the difference",
+    "warning: the log has 200 lists of the holdout, which does not fit its share. Impressions of one arm are lost: do not trust the difference",
   ]);
   expect((await of(0.5)).slice(6)).toEqual([]);
 });

@@ -44,7 +44,7 @@ describe("the button that sends visitors", () => {
 
   it("counts those who are still to come, and sends no others meanwhile", () => {
     const [button] = buttonsOf(drawn(SendVisitors, sessionOf({ visitorsLeft: 1 })));
-    expect([button.children, button.disabled]).toEqual(["1 visitors left", true]);
+    expect([button.children, button.disabled]).toEqual(["1 visitor left", true]);
   });
 });
 
