@@ -115,28 +115,20 @@ it("an impression that was shown before a reset is refused for that, an older on
 });
 
 const actions = ["tent", "mug"].map((id, i) => ({ id, features: { price: 10 * i, brand: `brand-${i}` } }));
-const catalogue = (model: string, of: object[]) => call("PUT", `/v1/models/${model}/actions`, { actions: of });
+const catalogue = (model: string, of: readonly object[]) => call("PUT", `/v1/models/${model}/actions`, { actions: of });
 
-it.each([
+const numbers = [{ id: "a", features: [0, 1] }];
+
+it.each<[string, object, readonly object[], object, string, (readonly object[])?]>([
   ["no range for a number", { encoder: { numeric } }, actions, { encoder: { numeric: {} } }, "action.price"],
-  [
-    "another dimension of numbers",
-    { options: { dimension: 2 } },
-    [{ id: "a", features: [0, 1] }],
-    { options: { dimension: 3 } },
-    "features",
-  ],
-  [
-    "names for numbers",
-    { options: { dimension: 2 } },
-    [{ id: "a", features: [0, 1] }],
-    { encoder: { dimension: 8 } },
-    "features of action a",
-  ],
-])("%s: a log that cannot be learnt again under it is refused by name, and nothing begins", async (_, options, of, change, name) => {
+  ["no range for an earlier number", { encoder: { numeric } }, actions, { encoder: { numeric: {} } }, "action.price", [{ id: "mug" }]],
+  ["another dimension of numbers", { options: { dimension: 2 } }, numbers, { options: { dimension: 3 } }, "features"],
+  ["names for numbers", { options: { dimension: 2 } }, numbers, { encoder: { dimension: 8 } }, "features of action a"],
+])("%s: a log that cannot be learnt again under it is refused by name, and nothing begins", async (_, options, of, change, name, later) => {
   const model = await createModel(options);
   expect((await catalogue(model, of)).status).toBe(200);
   await recommend(model);
+  if (later) expect((await catalogue(model, later)).status).toBe(200);
   const before = await describeModel(model);
   const refused = await put(model, change);
   expect([refused.status, refused.body.detail]).toEqual([409, expect.not.stringContaining('"from": "log"')]);

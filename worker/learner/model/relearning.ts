@@ -81,11 +81,12 @@ export class Relearning {
   /** @throws {Problem} 422 naming a feature of the catalogue, or of the first impressions of the log, that does not fit a configuration. */
   async check(config: ModelConfig): Promise<void> {
     const policies = await startModel(config);
-    const { catalogue, log } = this.#store;
     const featurize = this.#featurizerOf(config);
-    const actions = policies[0].policy.hasDomain ? [] : catalogue.actions;
+    const actions = policies[0].policy.hasDomain ? [] : this.#store.catalogue.actions;
     for (const action of actions) featurize?.vector(undefined, action);
-    for (const line of log.page(0)) {
+    let catalogue = new Catalogue(this.#store.catalogues.actionsAt(0));
+    for (const line of this.#store.log.page(0, undefined, { copied: true })) {
+      catalogue = catalogueAfter(catalogue, line);
       if (line.type !== "impression" || line.state !== "live") continue;
       const { features } = rowOf(line, { featurize, catalogue });
       acceptable(() => policies.forEach(({ policy }) => void (policy.dimension > 0 && policy.features(features))));
@@ -198,10 +199,7 @@ export class Relearning {
       } else {
         flush();
         if (line.type === "conversion") this.#convert(learning, line);
-        else if (line.mark === "actions") {
-          const change: CatalogueChange = JSON.parse(line.content);
-          learning.catalogue = new Catalogue(changedBy(learning.catalogue.actions, change), line.seq);
-        }
+        else learning.catalogue = catalogueAfter(learning.catalogue, line);
       }
     }
     flush();
@@ -250,6 +248,12 @@ export class Relearning {
     for (const { policy } of policies) policy.refactor();
     store.takeOver({ config, startedAt, digest: policies[0].policy.digest(), ...(at !== undefined && { at }) }, partsOf(policies));
   }
+}
+
+/** The catalogue after a row of the log. */
+function catalogueAfter(before: Catalogue, line: LogRow): Catalogue {
+  if (line.type !== "mark" || line.mark !== "actions") return before;
+  return new Catalogue(changedBy(before.actions, JSON.parse(line.content) as CatalogueChange), line.seq);
 }
 
 /** An impression with the features that it has under the new encoder. */
