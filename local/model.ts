@@ -27,6 +27,8 @@ export interface LocalRecommendation {
   /** Grows as the model learns. */
   readonly modelVersion: number;
   readonly policy: string;
+  /** Present if the page cannot read the policy: the actions are in the catalogue's order, or in that of the request. */
+  readonly arm?: "catalogue";
   /** Milliseconds since 1970. Infinity without a window in ms. */
   readonly windowEndsAt: number;
   /** Best first. */
@@ -61,7 +63,7 @@ export function nothingOffered(isKnown: boolean): RangeError {
   return new RangeError(`actions: expected at least one, as ${isKnown ? "none is available" : "there is no catalogue"}`);
 }
 
-export function shownAction(choice: Choice, policy: Policy, impressionId: string, id: string): LocalAction {
-  const { score, mean, width, probability = policy.deterministic ? 1 : undefined } = choice;
-  return { impressionId, id, score, mean: policy.stated(mean), width, ...(probability !== undefined && { probability }) };
+export function shownAction(choice: Choice, policy: Policy | undefined, impressionId: string, id: string): LocalAction {
+  const { score, mean, width, probability = policy?.deterministic ? 1 : undefined } = choice;
+  return { impressionId, id, score, mean: policy ? policy.stated(mean) : mean, width, ...(probability !== undefined && { probability }) };
 }

@@ -1,5 +1,5 @@
 import type { EncoderOptions } from "afterclick";
-import { decode, malformed } from "../publication/codec.ts";
+import { decode } from "../publication/codec.ts";
 import type { Action } from "../publication/featurizer.ts";
 
 /** A publication for pages, as `GET /v1/models/:model/published` returns it. */
@@ -22,15 +22,14 @@ export interface Publication {
   /** Version of `actions` within the generation. Workers of earlier versions state none. */
   readonly catalogue?: number;
   readonly actions: readonly Action[];
-  /** The served policy, for `Recommender.restore`. */
-  readonly part: Uint8Array;
+  /** The served policy, for `Recommender.restore`. Absent while the worker learns the model's log again after an upgrade. */
+  readonly part?: Uint8Array;
 }
 
 /** @throws {SnapshotError} code `truncated`, `checksum`, `malformed`, or `version` if a newer version of this module is needed. */
 export async function readPublication(bytes: Uint8Array<ArrayBuffer>): Promise<Publication> {
   const { header, parts } = await decode<Omit<Publication, "part">>(bytes);
-  if (parts.length === 0) throw malformed();
-  return { ...header, part: parts[0] };
+  return { ...header, ...(parts.length > 0 && { part: parts[0] }) };
 }
 
 /** Whether publication `a` replaces `b`. The worker may answer with one of a minute ago, because KV does. */

@@ -1,4 +1,4 @@
-import { type PolicyFactory, Recommender, UnsupportedError } from "afterclick";
+import { type Choice, type PolicyFactory, Recommender, SnapshotError, UnsupportedError } from "afterclick";
 import { malformed } from "../publication/codec.ts";
 import { type Action, type Featurizer, featurizer } from "../publication/featurizer.ts";
 import { shopCarrier, workerCarrier } from "./carriers.ts";
@@ -41,7 +41,8 @@ interface Kept {
 
 interface Held {
   readonly publication: Publication;
-  readonly recommender: Recommender;
+  /** Undefined if another version of this module is needed. */
+  readonly recommender: Recommender | undefined;
   readonly etag: string;
   readonly featurize: Featurizer;
   /** The actions of the catalogue that may be shown. */
@@ -85,7 +86,7 @@ export class PublishedModel implements LocalModel {
    * Otherwise it resolves when the worker has answered.
    *
    * @throws {UnsupportedError} if the host cannot run the core, or with code `no-publication` if there is none.
-   * @throws {SnapshotError} code `version` or `policy`, if the only publication needs another version of this module or another policy.
+   * @throws {SnapshotError} code `version` or `policy`, if the only publication has another layout or needs another policy.
    */
   static async open(options: PublishedModelOptions): Promise<PublishedModel> {
     const model = new PublishedModel(options);
@@ -104,6 +105,14 @@ export class PublishedModel implements LocalModel {
   /** Version of the publication in use. */
   get version(): number {
     return this.#held.publication.version;
+  }
+
+  /**
+   * `learnt` if the page decides by the model. `in-order` if the policy of its only publication needs another version of this module, which
+   * `report` hears: then lists have the order of the catalogue, until there is a publication that the page can read.
+   */
+  get state(): "learnt" | "in-order" {
+    return this.#held.recommender ? "learnt" : "in-order";
   }
 
   /** Time of the publication in use, in ms since 1970. */
@@ -147,15 +156,25 @@ export class PublishedModel implements LocalModel {
   async #hold({ etag, bytes }: Kept): Promise<boolean> {
     const publication = await readPublication(bytes);
     if (this.#held && !isNewer(publication, this.#held.publication)) return false;
-    const { policies, module } = this.#options;
-    const recommender = await Recommender.restore(publication.part, { policies, module });
+    const recommender = await this.#restored(publication).catch((error) => {
+      // The catalogue in its order is better than no list, and what was learnt is better than that.
+      if (this.#held || !isOfOtherVersion(error)) throw error;
+      this.#report(error);
+      return undefined;
+    });
     const { encoder } = publication.config;
-    const { dimension } = recommender.policy;
+    const { dimension = 0 } = recommender?.policy ?? {};
     // The state's length bounds this dimension, and so the memory for the vectors of the catalogue.
     if (encoder && dimension > 0 && encoder.dimension !== dimension) throw malformed();
     const available = publication.actions.filter(isAvailable);
-    this.#held = { publication, recommender, etag, featurize: featurizer(encoder), available };
+    this.#held = { publication, recommender, etag, featurize: featurizer(recommender ? encoder : null), available };
     return true;
+  }
+
+  async #restored({ part }: Publication): Promise<Recommender> {
+    const { policies, module } = this.#options;
+    if (part) return Recommender.restore(part, { policies, module });
+    throw new SnapshotError("state-version", "the worker learns the model's log again, and publishes its policy afterwards");
   }
 
   /**
@@ -167,16 +186,18 @@ export class PublishedModel implements LocalModel {
     const { publication, recommender, featurize } = this.#held;
     const { config, version } = publication;
     const { draws, greedy, minimumShare } = config;
-    const { policy } = recommender;
+    const policy = recommender?.policy;
     const offered = actions ? this.#found(actions) : this.#held.available;
     if (offered.length === 0) throw nothingOffered(publication.actions.length > 0 || (actions?.length ?? 0) > 0);
-    const points = featurize.points(context, offered);
+    const points = policy && featurize.points(context, offered);
     const now = this.#clock.now();
     const ids = Array.from({ length: Math.min(limit, offered.length) }, () => crypto.randomUUID() as string);
-    const choices = policy.choose({
-      ...(policy.dimension > 0 ? { points } : { candidates: offered.map(() => ({})) }),
-      ...{ round: policy.impressions + 1, now, decision: ids[0], limit, draws, greedy, minimumShare },
-    });
+    const choices = policy
+      ? policy.choose({
+          ...(policy.dimension > 0 ? { points } : { candidates: offered.map(() => ({})) }),
+          ...{ round: policy.impressions + 1, now, decision: ids[0], limit, draws, greedy, minimumShare },
+        })
+      : ids.map((id, index): Choice => ({ index, id, score: 0, mean: 0, width: 0, probability: 1 }));
     const shown = choices.map((choice, place) => shownAction(choice, policy, ids[place], offered[choice.index].id));
     const windowEndsAt = now + config.window.ms;
     const letters = shown.map(({ impressionId: id, probability }, place): Letter => {
@@ -189,7 +210,7 @@ export class PublishedModel implements LocalModel {
       return { id, to: IMPRESSIONS, until: windowEndsAt, item: JSON.parse(JSON.stringify(item)) };
     });
     void this.#outbox.put(letters);
-    return { modelVersion: version, policy: config.policy, windowEndsAt, actions: shown };
+    return { modelVersion: version, policy: config.policy, windowEndsAt, actions: shown, ...(!policy && { arm: "catalogue" }) };
   }
 
   /** The available actions, with features of their own or from the catalogue. */
@@ -245,3 +266,5 @@ export class PublishedModel implements LocalModel {
     await this.#shelf.clear();
   }
 }
+
+const isOfOtherVersion = (error: unknown): boolean => error instanceof SnapshotError && ["version", "state-version"].includes(error.code);

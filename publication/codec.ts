@@ -9,6 +9,20 @@ const FEATURE_SCHEMA = 3;
 const DIGEST_BYTES = 32;
 const HEADER_AT = DIGEST_BYTES + 4;
 
+interface Decoded {
+  readonly header: object;
+  readonly parts: Uint8Array[];
+}
+
+/**
+ * The versions of a publication that are read: each reader gives header and parts as the newest version states them. A new version adds its
+ * own reader, and that of the version before makes the new form of its header and of the policies. So pages and workers are deployed in
+ * either order.
+ */
+const READERS: Readonly<Record<string, (written: Decoded) => Decoded>> = {
+  [`${FORMAT}.${FEATURE_SCHEMA}`]: (written) => written,
+};
+
 /** Encodes a header, and the bytes of each policy. */
 export async function encode(header: object, parts: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
   const lengths = parts.map(({ length }) => length);
@@ -37,8 +51,10 @@ export async function decode<Header>(bytes: Uint8Array<ArrayBuffer>) {
   if (digest.some((byte, i) => byte !== bytes[i])) throw new SnapshotError("checksum", "the publication does not match its checksum");
   let offset = HEADER_AT + new DataView(bytes.buffer, bytes.byteOffset).getUint32(DIGEST_BYTES);
   const { format, schema, lengths, ...header } = parsed(bytes.subarray(HEADER_AT, offset));
-  if (format !== FORMAT || schema !== FEATURE_SCHEMA) {
-    throw new SnapshotError("version", `publication format ${format}.${schema} is not the ${FORMAT}.${FEATURE_SCHEMA} of this version`);
+  const read = Object.hasOwn(READERS, `${format}.${schema}`) ? READERS[`${format}.${schema}`] : undefined;
+  if (!read) {
+    const known = Object.keys(READERS).join(", ");
+    throw new SnapshotError("version", `publication format ${format}.${schema} is none that this version reads: ${known}`);
   }
   // Checked before anything is copied.
   const counts = Array.isArray(lengths) && lengths.every((length) => Number.isSafeInteger(length) && length >= 0);
@@ -47,7 +63,7 @@ export async function decode<Header>(bytes: Uint8Array<ArrayBuffer>) {
     offset += length;
     return bytes.slice(offset - length, offset);
   });
-  return { header: header as Header, parts };
+  return read({ header, parts }) as { readonly header: Header; readonly parts: Uint8Array[] };
 }
 
 function parsed(text: Uint8Array) {

@@ -13,6 +13,7 @@ import { anyFreePort, askedToStop, HOST, StartError } from "../scripts/worker-pr
 import { closesAt, type Timing } from "../worker/domain/impression/bucket.ts";
 import { breaches, CLOSED_WITHIN_MS, type Evidence, tally } from "./soak/check.ts";
 import { evidenceOf } from "./soak/evidence.ts";
+import { storeOtherFormat } from "./soak/other-version.ts";
 import { outageOf } from "./soak/outage.ts";
 import type { Plan } from "./soak/plan.ts";
 import { ChaosProxy } from "./soak/proxy.ts";
@@ -33,12 +34,14 @@ const LONGEST_MS = 15 * 60_000;
 const USAGE = `Checks that a worker loses nothing and counts nothing twice. Starts its own worker, sends it recommendations and signed
 conversions through a proxy that cuts connections, delays requests and repeats webhooks, and kills the worker ${KILLS} times.
 Meanwhile the learner of a second model cannot be reached for some time, so that only KV takes its conversions.
+With --upgrade, what is stored at the middle kill is of another version from then on, so the models learn their logs again.
 
-Usage: npm run soak [-- --recommendations N] [--conversions N] [--seed N]
+Usage: npm run soak [-- --recommendations N] [--conversions N] [--seed N] [--upgrade]
 
   --recommendations N   number of recommendations, default 20000
   --conversions N       number of them that convert, default 2000: in time or late, some restated, retracted or repeated
   --seed N              seed of conversions and faults, default 1
+  --upgrade             each recommendation has to be answered with a list meanwhile
 
 Example: npm run soak -- --recommendations 2000 --conversions 200
 
@@ -61,6 +64,8 @@ interface Session {
   readonly cutOff: Shop;
   readonly outageMs: number;
   readonly victim: Victim;
+  /** Folder of what is stored, if another version is to have written it at the middle kill. */
+  readonly upgraded?: string;
   readonly proxy: ChaosProxy;
   /** URL of the worker itself, without the proxy. */
   readonly base: URL;
@@ -72,6 +77,7 @@ const options = {
   recommendations: { type: "string", default: "20000" },
   conversions: { type: "string", default: "2000" },
   seed: { type: "string", default: "1" },
+  upgrade: { type: "boolean", default: false },
 } as const;
 
 async function main(values: Values<typeof options>): Promise<boolean> {
@@ -88,7 +94,8 @@ async function main(values: Values<typeof options>): Promise<boolean> {
   await writeDevVars({ ...secrets, AFTERCLICK_GRACE_MS: String(GRACE_MS) }, secretsFile);
   const port = await anyFreePort();
   const base = new URL(`http://${HOST}:${port}`);
-  const victim = new Victim({ port, state: join(folder, "state"), secretsFile, entry: ENTRY, logLevel: "error" });
+  const state = join(folder, "state");
+  const victim = new Victim({ port, state, secretsFile, entry: ENTRY, logLevel: "error" });
   const proxy = new ChaosProxy({ seed: plan.seed, target: base });
   const controller = new AbortController();
   const { signal } = controller;
@@ -101,7 +108,8 @@ async function main(values: Values<typeof options>): Promise<boolean> {
     const outage = outageOf(plan);
     const [main, cutOff] = [shop("main", plan), shop("outage", outage.plan)];
     const ended = Promise.race([victim.died(), stopped(signal)]);
-    return await Promise.race([soak({ main, cutOff, outageMs: outage.ms, victim, proxy, base, key, signal }), ended]);
+    const session = { main, cutOff, outageMs: outage.ms, victim, proxy, base, key, signal, ...(values.upgrade && { upgraded: state }) };
+    return await Promise.race([soak(session), ended]);
   } finally {
     controller.abort();
     await victim.kill();
@@ -139,13 +147,24 @@ async function soak(session: Session): Promise<boolean> {
     bar.stop();
     const failures = [
       ...[...traffic.failures, ...breaches(evidence)],
+      ...(session.upgraded && traffic.refused > 0 ? [`${traffic.refused} recommendations were answered without a list`] : []),
       ...[...cutOff.traffic.failures, ...breaches(ofOutage)].map((sentence) => `${cutOff.model}: ${sentence}`),
     ];
     for (const sentence of failures) printError(`failed: ${sentence}`);
     const faults = { kills: victim.kills.length, ...proxy.counts };
     const { recommendations, conversions } = plan;
     const outage = { ms: session.outageMs, ...tally(ofOutage) };
-    print(JSON.stringify({ recommendations, conversions, ...tally(evidence), ...faults, outage, ok: failures.length === 0 }));
+    print(
+      JSON.stringify({
+        recommendations,
+        conversions,
+        ...tally(evidence),
+        refused: traffic.refused,
+        ...faults,
+        outage,
+        ok: failures.length === 0,
+      }),
+    );
     return failures.length === 0;
   } finally {
     bar.stop();
@@ -165,10 +184,11 @@ async function createModel({ base, key }: Session, { model, plan }: Shop): Promi
 }
 
 /** Kills the worker after equal parts of the recommendations have been answered. */
-async function killMeanwhile({ main: { plan, traffic }, victim, signal }: Session): Promise<void> {
+async function killMeanwhile({ main: { plan, traffic }, victim, upgraded, signal }: Session): Promise<void> {
   for (let kill = 1; kill <= KILLS; kill++) {
     while (traffic.answered.size < (kill * plan.recommendations) / (KILLS + 1)) await sleep(20, undefined, { signal });
     await victim.kill();
+    if (upgraded && kill === Math.ceil(KILLS / 2)) await storeOtherFormat(upgraded);
     await victim.start();
   }
 }

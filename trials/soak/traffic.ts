@@ -45,6 +45,8 @@ export class Traffic {
   readonly accepted: Accepted[] = [];
   /** Errors of webhooks that were given up. Empty if all is well. */
   readonly failures: string[] = [];
+  /** Requests for a list that were answered with an error. */
+  refused = 0;
   /** Time of the newest impression, ms since 1970. */
   lastShownAt = 0;
   readonly #shop: Shop;
@@ -155,6 +157,7 @@ export class Traffic {
       } catch (error) {
         const passing = error instanceof UnreachableError || (error instanceof ApiError && (error.status >= 500 || error.status === 429));
         if (!passing) throw error;
+        if (error instanceof ApiError && path.endsWith("/recommendations")) this.refused++;
       }
       await sleep(RETRY_MS, undefined, { signal: this.#shop.signal });
     }

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Action, PublishedModel, type PublishedModelOptions } from "../../../local/index.ts";
 import type { Letter } from "../../../local/outbox.ts";
 import { Shelf } from "../../../local/shelf.ts";
-import { encode as publicationOf } from "../../../publication/codec.ts";
+import { decode, encode as publicationOf } from "../../../publication/codec.ts";
 import { emptyDisk, refuse } from "../../support/disk.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
@@ -138,6 +138,46 @@ describe("opening", () => {
     expect(reports).toEqual([expect.objectContaining({ name: "SnapshotError", code: "policy" })]);
     worker = { ...worker, bytes: (await published({ policy: otfLinUcb(ENCODER), version: 9 })).bytes };
     expect((await open({ policies })).version).toBe(9);
+  });
+
+  describe("of a policy that another version has written", () => {
+    /** The publication as another version writes it; `null`: as a worker does that learns its log again. */
+    const foreign = async (format: number | null, about: Published = {}): Promise<Uint8Array<ArrayBuffer>> => {
+      const { header, parts } = await decode<object>((await published(about)).bytes);
+      const part = parts[0].slice();
+      part[4] += format ?? 0;
+      return publicationOf(header, format === null ? [] : [part]);
+    };
+
+    it.each([1, -1, null])("shows the catalogue in its order, marks it, and takes what it can read (%s)", async (format) => {
+      worker = { ...worker, bytes: await foreign(format), etag: '"foreign"' };
+      const model = await open();
+      expect(model.state).toBe("in-order");
+      expect(reports).toEqual([expect.objectContaining({ name: "SnapshotError", code: format === null ? "state-version" : "version" })]);
+      const { arm, actions, modelVersion } = model.recommend({ limit: 2 });
+      expect([arm, modelVersion, actions.map(({ id, probability }) => [id, probability])]).toEqual([
+        "catalogue",
+        7,
+        [
+          ["boots", 1],
+          ["hat", 1],
+        ],
+      ]);
+      expect(model.recommend({ actions: [{ id: "scarf" }, { id: "hat" }] }).actions[0].id).toBe("scarf");
+      await model.send();
+      expect(impressions()).toMatchObject([{ action: "boots", probability: 1 }, { action: "hat", place: 1 }, { action: "scarf" }]);
+      worker = { ...worker, bytes: (await published({ version: 8 })).bytes, etag: '"8"' };
+      expect([await model.refresh(), model.state, model.recommend().arm]).toEqual([true, "learnt", undefined]);
+    });
+
+    it("is left alone by a page that holds one which it can read", async () => {
+      const model = await open();
+      worker = { ...worker, bytes: await foreign(1, { version: 8 }), etag: '"8"' };
+      await expect(model.refresh()).rejects.toMatchObject({ name: "SnapshotError", code: "version" });
+      expect([model.version, model.state]).toEqual([7, "learnt"]);
+      model.close();
+      expect([(await open()).version, (await open()).state]).toEqual([7, "learnt"]);
+    });
   });
 
   it("keeps each model's publication apart, and each worker's", async () => {

@@ -195,7 +195,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "trials/golden": ["afterclick", "simulation"],
   "trials/mutations": ["simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
   "trials/soak": [
-    ...["afterclick", "cli", "cli/replay", "scripts/worker-process.ts", "worker/domain/*", "worker/environment.ts", "worker/index.ts"],
+    ...["afterclick", "cli", "cli/replay", "publication", "scripts/worker-process.ts", "worker/domain/*", "worker/environment.ts"],
+    "worker/index.ts",
   ],
   "trials/sizing": ["publication", "worker/domain/*"],
   scripts: ["cli", "demo", "worker/openapi"],

@@ -80,7 +80,7 @@ describe.each(published)("the publication of %s, local", (generation) => {
     expect(config).toEqual({ policy, window, encoder, draws: 100, greedy: false, minimumShare: 0 });
     expect(actions.map(({ id }) => id)).toEqual(["tent", "mug", "lamp", "stove"]);
     const { content } = linesOf(textOf(generation, "local")).find(({ seq }) => seq === version) ?? {};
-    const { policy: restored } = await Recommender.restore(part, { policies });
+    const { policy: restored } = await Recommender.restore(part as Uint8Array, { policies });
     expect(restored.impressions).toBe(content.counts.impressions);
   });
 
