@@ -1,4 +1,4 @@
-import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build as esbuild } from "esbuild";
@@ -56,6 +56,32 @@ describe("the package", () => {
     expect(manifest.repository.url).toMatch(/^git\+https:/);
     expect((await publint({ pkgDir: join(root, "node_modules/afterclick"), strict: true })).messages).toEqual([]);
   });
+
+  it.each([
+    ["first.mjs", "commonjs"],
+    ["first.js", "module"],
+    ["first.ts", "module"],
+  ])("runs the README's twenty lines in %s of a project of type %s", async (name, type) => {
+    const { project, file } = await written(name, type);
+    expect(run(project, process.execPath, [file])).toBe("applied\ntrue\n");
+  });
+
+  it.each(["first.js", "first.ts"])("runs no import in %s of a project of type commonjs, as the README says", async (name) => {
+    const { project, file } = await written(name, "commonjs");
+    expect(() => run(project, process.execPath, [file])).toThrow("Cannot use import statement outside a module");
+    expect(await readFile("README.md", "utf8")).toContain("Cannot use import statement outside a module");
+  });
+
+  /** The README's program in a new project of a type. */
+  async function written(name: string, type: string): Promise<{ readonly project: string; readonly file: string }> {
+    const project = await mkdtemp(join(root, "../fresh-"));
+    run(project, "npm", ["init", "--yes"]);
+    run(project, "npm", ["pkg", "set", `type=${type}`]);
+    installTarball(project, installation.tarball);
+    const [, program] = /```ts\n([\s\S]*?)```/.exec(await readFile("README.md", "utf8")) as RegExpExecArray;
+    await writeFile(join(project, name), program);
+    return { project, file: name };
+  }
 
   it("installs nothing but itself, and runs no script to install", async () => {
     const project = join(root, "../empty");

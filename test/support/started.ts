@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { end } from "./engine/engine.ts";
 
-/** Starts a program and returns it with the address that its output names. */
-export async function started(cwd: string, args: readonly string[], env: Record<string, string> = {}) {
-  const child: ChildProcess = spawn(process.execPath, args, {
+/** Starts a program, by default Node, and returns it with the address that its output names. */
+export async function started(cwd: string, args: readonly string[], env: Record<string, string> = {}, program = process.execPath) {
+  const child: ChildProcess = spawn(program, args, {
     cwd,
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
