@@ -41,7 +41,7 @@ Usage: npm run soak [-- --recommendations N] [--conversions N] [--seed N] [--upg
   --recommendations N   number of recommendations, default 20000
   --conversions N       number of them that convert, default 2000: in time or late, some restated, retracted or repeated
   --seed N              seed of conversions and faults, default 1
-  --upgrade             each recommendation has to be answered with a list meanwhile
+  --upgrade             each recommendation asks for ${ACTIONS} actions, and has to be answered with a list
 
 Example: npm run soak -- --recommendations 2000 --conversions 200
 
@@ -103,7 +103,9 @@ async function main(values: Values<typeof options>): Promise<boolean> {
   try {
     const network = await proxy.listen();
     const shop = (model: string, plan: Plan): Shop => {
-      return { model, plan, traffic: new Traffic({ base: network, model, key, secret: secrets.AFTERCLICK_WEBHOOK_SECRET, plan, signal }) };
+      const limit = values.upgrade ? ACTIONS : 1;
+      const secret = secrets.AFTERCLICK_WEBHOOK_SECRET;
+      return { model, plan, traffic: new Traffic({ base: network, model, key, secret, plan, limit, signal }) };
     };
     const outage = outageOf(plan);
     const [main, cutOff] = [shop("main", plan), shop("outage", outage.plan)];
@@ -159,6 +161,7 @@ async function soak(session: Session): Promise<boolean> {
         recommendations,
         conversions,
         ...tally(evidence),
+        impressions: evidence.impressions.length,
         refused: traffic.refused,
         ...faults,
         outage,

@@ -21,6 +21,8 @@ export interface Shop {
   /** `whsec_` and base64. */
   readonly secret: string;
   readonly plan: Plan;
+  /** Length of each list, by default 1. */
+  readonly limit?: number;
   readonly signal: AbortSignal;
 }
 
@@ -89,8 +91,8 @@ export class Traffic {
   }
 
   async #recommend(index: number): Promise<void> {
-    const { model, key, plan } = this.#shop;
-    const json = { context: { country: COUNTRIES[index % COUNTRIES.length], device: DEVICES[index % DEVICES.length] } };
+    const { model, key, plan, limit } = this.#shop;
+    const json = { limit, context: { country: COUNTRIES[index % COUNTRIES.length], device: DEVICES[index % DEVICES.length] } };
     const headers = { [REQUEST_NAME]: `recommendation ${index} of ${model}` };
     const path = `/v1/models/${model}/recommendations`;
     const { actions, windowEndsAt } = await this.#persist<Recommendation>(path, { method: "POST", key, headers, json });

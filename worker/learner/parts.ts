@@ -42,6 +42,8 @@ export function partsOf(storage: DurableObjectStorage, env: Environment): Parts 
   const publishing = new Publishing(env, store, current, coordinator);
   const closing = new Closing(storage, env, store, current);
   const upkeep = new Upkeep(storage, store, [
+    // Whether or not anybody asks the model.
+    { due: () => (current.get().live.isUnreadable && !relearning.isRunning ? Date.now() : undefined), run: () => running.recover() },
     new RelearningTask(store, relearning, coordinator, publishing),
     keyHome.task,
     ...publishing.tasks,

@@ -129,6 +129,44 @@ it("a model whose policy has a domain of its own begins it anew, and learns its 
   expect((await call("POST", `/v1/models/${model}/recommendations`, {})).body.arm).toBe("policy");
 });
 
+it("traffic goes on through an upgrade of 3,000 impressions: no answer without a list, and no conversion lost", async () => {
+  const model = await createModel({ serving: "edge", encoder: { dimension: 16 } });
+  const lists = async (count: number): Promise<string[][]> => {
+    const isolate = createApp();
+    const asked = Array.from({ length: count }, () => recommend(model, { limit: 3 }, { isolate }));
+    return Promise.all(asked);
+  };
+  let sent = 0;
+  const buy = async (shown: string[][]) => {
+    const bought = shown.filter((_, i) => i % 5 === 0).map(([impressionId]) => ({ impressionId, reward: 1 }));
+    expect(new Set(statusesOf(await convert(bought)))).toEqual(new Set(["applied"]));
+    sent += bought.length;
+  };
+  for (let i = 0; i < 10; i++) await buy(await lists(50));
+  await deployOther(model);
+  // The alarm learns the log while requests have their turn between two pages.
+  let during = 0;
+  let learning = true;
+  const alarms = ringUntil(async () => (await describeModel(model)).relearning === null && during >= 500, [model]).finally(() => {
+    learning = false;
+  });
+  for (; learning || during < 500; during += 50) await buy(await lists(50));
+  await alarms;
+  const { counts, relearning } = await describeModel(model);
+  expect(relearning).toBeNull();
+  expect(counts).toMatchObject({ impressions: 3 * (500 + during), converted: sent, orphan: 0, late: 0 });
+  expect(counts.impressions).toBeGreaterThanOrEqual(3000);
+});
+
+it("a model that nobody asks learns its log again all the same", async () => {
+  const model = await createModel({ serving: "edge" });
+  const [impressionId] = await live(model);
+  await deployOther(model);
+  await convert({ impressionId, reward: 1 });
+  await ringUntil(async () => (await describeModel(model)).digest !== null, [model]);
+  expect(await describeModel(model)).toMatchObject({ relearning: null, digest: expect.any(String) });
+});
+
 it("an isolate goes on by a publication that it can read, while a newer one cannot be read", async () => {
   const model = await createModel({ serving: "edge" });
   const isolate = createApp();
