@@ -288,8 +288,13 @@ it("a state that this version cannot read is learnt again from the log, and no c
   });
   await evictDurableObject(learnerOf(model));
   // The state itself is what nobody can give.
-  for (const path of ["snapshot", "examination"]) {
-    const refused = await call("GET", `/v1/models/${model}/${path}`);
+  for (const [method, path] of [
+    ["GET", `/v1/models/${model}/snapshot`],
+    ["GET", `/v1/models/${model}/examination`],
+    ["POST", `/v1/models/${model}/rollback`],
+    ["DELETE", `/v1/impressions/${shown[0]}`],
+  ] as const) {
+    const refused = await call(method, path, method === "POST" ? { version: before.kept[0].version } : undefined);
     expect(refused, path).toMatchObject({ status: 503, body: { detail: expect.stringMatching(/its log is learnt again: 0 of \d+ rows/) } });
   }
   expect(await describeModel(model)).toMatchObject({ digest: null, relearning: { done: 0 } });

@@ -120,8 +120,9 @@ export class Administration implements Implemented<AdministrationRpc> {
   }
 
   async rollBack(version?: number): Promise<Rollback> {
-    const { store, current, coordinator, publishing, upkeep } = this.#parts;
-    current.get();
+    const { store, running, coordinator, publishing, upkeep } = this.#parts;
+    // Kept snapshots of another version cannot be read either.
+    await running.policies();
     const kept = store.editions.list();
     if (version === undefined || !kept.some((each) => each.version === version)) throw notKept(kept, version);
     await coordinator.rollBack(version);
