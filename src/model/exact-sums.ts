@@ -6,6 +6,14 @@ import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot
  */
 export const PLAIN = 268435456;
 
+/** Beyond all sums of squared rewards, and so small that what is added next does not overflow. */
+const MOST_SUM = 1e250;
+
+/** Checks sums from a snapshot. @throws {SnapshotError} code `malformed` for one that no rewards have. */
+export function checkSums(sums: Float64Array): void {
+  for (let i = 0; i < sums.length; i++) if (!(Math.abs(sums[i]) <= MOST_SUM)) throw malformed();
+}
+
 /**
  * A vector of sums that has no rounding errors, so that it depends neither on the order of its terms nor on how they were grouped.
  *
@@ -141,6 +149,7 @@ export class ExactSums {
   static load(reader: Pick<SnapshotReader, "numbers">, length: number): ExactSums {
     const numbers = reader.numbers();
     if (numbers.length < length) throw malformed();
+    checkSums(numbers);
     const sums = new ExactSums(numbers.length > length ? numbers.slice(0, length) : numbers);
     sums.#setRests(numbers.subarray(length));
     return sums;

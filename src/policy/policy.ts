@@ -152,6 +152,8 @@ export class Policy {
     const moment = momentOf(this.#context.window, wholeNumber("round", impression.round, 1), impression.now);
     positiveShare("weight", weight);
     const features = this.features(impression.features);
+    if (Math.max(moment.round, this.#impressions + 1) > MOST_IMPRESSIONS)
+      throw new NumericalError("not-finite", `impressions: expected at most ${MOST_IMPRESSIONS}, as no more can be counted`);
     const slot = this.#learning().append(features, moment, weight);
     this.#impressions++;
     return { features, slot, ...moment };

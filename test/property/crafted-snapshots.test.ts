@@ -5,8 +5,8 @@ import { listed } from "../conformance/stated.ts";
 import { fates } from "../support/crafted/crafted-fates.ts";
 import type { Fate } from "../support/crafted/crafted-worker.ts";
 
-// Snapshots that another program has changed, with a correct checksum. `restore` and `merge` refuse them, or they can decide, and what they
-// store can be restored. Neither takes much memory. `test/speed` has more of them, and their time.
+// Snapshots that another program has changed, with a correct checksum. `restore` and `merge` refuse them, or they can decide and learn, and
+// what they store at once and later can be restored. Neither takes much memory. `test/speed` has more of them, and their time.
 
 const CRAFTED = new URL("../fixtures/crafted/", import.meta.url);
 const MOST_BYTES = 64 * 2 ** 20;

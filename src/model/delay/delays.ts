@@ -180,8 +180,9 @@ export class Delays {
 
   load(reader: Pick<SnapshotReader, "numbers">): void {
     this.#settled = reader.numbers(this.bins);
-    if (this.#settled.some((count) => count < 0)) throw malformed();
     this.cohorts.load(reader);
+    for (const counts of [this.#settled, ...this.cohorts.list.map(({ sums }) => sums.values)])
+      if (counts.some((count) => count < 0)) throw malformed();
     this.#curve = undefined;
   }
 }

@@ -4,6 +4,7 @@ import { NumericalError } from "../../errors.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { FORGOTTEN } from "../delay/forgetting.ts";
 import type { Domain } from "../domain.ts";
+import { checkSums } from "../exact-sums.ts";
 import type { Draws, JointPosterior, Moments } from "../posterior.ts";
 import { DomainMoments, momentsOf } from "./domain-moments.ts";
 import { UNMERGED_ROWS } from "./domain-rows.ts";
@@ -247,6 +248,7 @@ export class BoundedProcess implements JointPosterior {
     const points = reader.numbers();
     const size = points.length / d;
     const [counts, sums, squares] = [0, 1, 2].map(() => reader.numbers(size));
+    for (const each of [counts, sums, squares]) checkSums(each);
     const inForce = reader.numbers(2 * size);
     const places = reader.numbers();
     const [rowCounts, rowSums] = [0, 1].map(() => reader.numbers(places.length));

@@ -2,12 +2,16 @@ import type { Core, KernelSpec } from "../../core/core.ts";
 import { CoreProcess, type CoreRows, INITIAL_ROWS } from "../../core/core-process.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import { Domain } from "../domain.ts";
+import { checkSums } from "../exact-sums.ts";
 import type { AppendedPoint, Draws, JointPosterior, Moments, PathwisePosterior, Posterior } from "../posterior.ts";
 import { DomainMoments, momentsOf } from "./domain-moments.ts";
 import { DomainRows } from "./domain-rows.ts";
 import type { ParsedGaussianProcess, RefitSettings } from "./gaussian-process-settings.ts";
 import { kernelSpec } from "./kernel.ts";
 import { LikelihoodSearch } from "./likelihood-search.ts";
+
+/** Most impressions at a point of a snapshot: 2^51, so that more can be counted. */
+const MOST_COUNT = 2251799813685248;
 
 /** Greatest factor on the initial noise variance, and on its inverse, in a fit. */
 const MOST_UNITS = 4096;
@@ -349,10 +353,13 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
     const counts = reader.numbers();
     const n = counts.length;
     if ((!this.domain && n > this.#capacity) || !(variance > 0) || !lengthscale.every((value) => value > 0)) throw malformed();
-    if (!counts.every((count) => Number.isSafeInteger(count) && count > 0)) throw malformed();
+    for (const count of counts) counted("count", count, MOST_COUNT, 1);
     const sums = reader.numbers(n);
+    checkSums(Float64Array.of(squares, ...sums));
     const points = reader.view(n * this.dimension);
     const factor = reader.view((n * (n + 1)) / 2);
+    checkSums(factor);
+    for (let row = 0; row < n; row++) if (!(factor[(row * (row + 3)) / 2] > 0)) throw malformed();
     const [noiseVariance] = this.#refits?.noise ? reader.numbers(1) : [this.#initialNoise];
     if (!(noiseVariance > 0)) throw malformed();
     this.adopt({ variance, lengthscale, noiseVariance });

@@ -71,9 +71,8 @@ export function parseKernel(argument: string, value: unknown): Kernel {
   onlyKeys(argument, given, ["name", "lengthscale", "variance", "bias", "context"]);
   const { lengthscale = 1 } = given;
   let parsed: number | number[];
-  if (typeof lengthscale === "number") parsed = positiveNumber(`${argument}.lengthscale`, lengthscale);
-  else if (Array.isArray(lengthscale))
-    parsed = Array.from(lengthscale, (value, i) => positiveNumber(`${argument}.lengthscale[${i}]`, value));
+  if (typeof lengthscale === "number") parsed = length(`${argument}.lengthscale`, lengthscale);
+  else if (Array.isArray(lengthscale)) parsed = Array.from(lengthscale, (value, i) => length(`${argument}.lengthscale[${i}]`, value));
   else throw wrongType(`${argument}.lengthscale`, "a number or an array of numbers", lengthscale);
   const name = oneOf(`${argument}.name`, given.name, Object.keys(KERNEL_IDS) as KernelName[]);
   const additive = name === "additive-matern32";
@@ -86,6 +85,9 @@ export function parseKernel(argument: string, value: unknown): Kernel {
     ...(additive && { context: wholeNumber(`${argument}.context`, given.context ?? 0, 0, 4096) }),
   };
 }
+
+/** A lengthscale that is fitted may become several times as long, and still be a number. */
+const length = (name: string, value: unknown): number => finiteNumber(name, positiveNumber(name, value), 0, 1e100);
 
 /**
  * The kernel as the core takes it.

@@ -3,7 +3,7 @@ import type { CoreCandidates, DrawStage } from "../../core/core-draws.ts";
 import type { RidgeHandle } from "../../core/ridge-handle.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
 import type { CandidateRows, Ranked, SampleRequest } from "../candidates.ts";
-import { ExactSums, PLAIN } from "../exact-sums.ts";
+import { checkSums, ExactSums, PLAIN } from "../exact-sums.ts";
 import type { AppendedPoint, Moments, Posterior } from "../posterior.ts";
 import { taken } from "../ranking.ts";
 import { product, triangle } from "./vector.ts";
@@ -206,7 +206,9 @@ export class Ridge implements Posterior {
   load(reader: SnapshotReader): void {
     const [gram, vector] = [reader.view(triangle(this.dimension)), reader.view()];
     const moment = vector.subarray(0, this.dimension);
-    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: reader.view(triangle(this.dimension)) });
+    const factor = reader.view(triangle(this.dimension));
+    checkSums(factor);
+    this.#core.ridgeLoad(this.#handle, { gram, moment, factor });
     this.redraw();
     if (this.#derived) {
       if (vector.length !== moment.length) throw malformed();

@@ -13,7 +13,7 @@ import { changed, configOf, contentsOf, crafted } from "./crafted.ts";
 /** The fate of a crafted snapshot. */
 export interface Fate {
   readonly name: string;
-  /** "refused" by `restore`, "decided", "not computable" if a decision was refused with a NumericalError, or any other error. */
+  /** "refused" by `restore`, "decided", "not computable" if a decision was refused with a NumericalError, or any other error, also of a later restoring. */
   readonly fate: string;
   readonly cpuMs: number;
   /** Growth of the heap with its external memory, and the core's memory. */
@@ -42,13 +42,17 @@ const merging =
   () =>
     merge(snapshots, { policies, module });
 
-/** Restores, and restores what the restored one stores. Then decides, counts a conversion of the decision, and decides again. */
+/** How often a restored recommender decides, learns, stores its state and is restored from it. */
+const TIMES = 3;
+
+/** Restores, and restores what the restored one stores. Then decides, counts a conversion, decides again, stores and restores, some times. */
 async function fateOf(name: string, bytes: Uint8Array, restore = restoring(bytes)): Promise<Fate> {
   const [heap, cpu] = [heapBytes(), process.cpuUsage()];
   let core = 0;
+  let grown: number | undefined;
   const done = (fate: string): Fate => {
     const { user, system } = process.cpuUsage(cpu);
-    return { name, fate, cpuMs: (user + system) / 1000, bytes: Math.max(heapBytes() - heap, 0) + core };
+    return { name, fate, cpuMs: (user + system) / 1000, bytes: Math.max((grown ?? heapBytes()) - heap, 0) + core };
   };
   let recommender: Recommender;
   try {
@@ -62,7 +66,12 @@ async function fateOf(name: string, bytes: Uint8Array, restore = restoring(bytes
     return done(`what it stores: ${error}`);
   }
   try {
-    use(recommender, bytes);
+    for (let time = 0; time < TIMES; time++) {
+      use(recommender, bytes, 40_000 + 4000 * time);
+      // Later copies of the state count for the collector.
+      grown ??= heapBytes();
+      if (recommender.policy.learns) recommender = await Recommender.restore(recommender.snapshot(), { policies, module });
+    }
     return done("decided");
   } catch (error) {
     return done(error instanceof NumericalError ? "not computable" : `decision: ${error}`);
@@ -71,16 +80,16 @@ async function fateOf(name: string, bytes: Uint8Array, restore = restoring(bytes
   }
 }
 
-function use(recommender: Recommender, bytes: Uint8Array): void {
+function use(recommender: Recommender, bytes: Uint8Array, at: number): void {
   const { dimension, hasDomain } = recommender.policy;
   const { window, reward } = configOf(bytes);
-  const now = typeof window === "object" && "ms" in window ? { now: 40_000 } : {};
+  const now = typeof window === "object" && "ms" in window ? { now: at } : {};
   const features = (i: number): Float64Array => new Float64Array(dimension).map((_, j) => ((i + 3 * j) % 7) / 8);
   const request = { ...now, ...(!hasDomain && { candidates: [0, 1, 2, 3].map((i) => ({ features: features(i) })) }) };
   const { action } = recommender.recommend(request);
   try {
     if (!recommender.policy.learns) return;
-    recommender.convert({ impressionId: action.impressionId, reward: reward.min, at: 40_001 });
+    recommender.convert({ impressionId: action.impressionId, reward: reward.min, at: at + 1 });
   } catch (error) {
     // A count may say that there is nothing to convert.
     if (!(error instanceof RangeError)) throw error;
