@@ -242,7 +242,9 @@ export class OwnModel implements LocalModel {
     this.#clock.passed(kept.at);
     try {
       const { policy, module } = this.#options;
-      this.#recommender = await Recommender.restore(kept.bytes, { policies: [given(policy)], module });
+      // Something else than bytes is refused as bytes that were cut short are.
+      const bytes = kept.bytes instanceof Uint8Array ? kept.bytes : new Uint8Array();
+      this.#recommender = await Recommender.restore(bytes, { policies: [given(policy)], module });
     } catch (error) {
       if (!(error instanceof SnapshotError)) throw error;
       this.#keeps = error.code !== "version" && error.code !== "state-version";

@@ -1,6 +1,9 @@
 import type { EncoderOptions } from "afterclick";
-import { decode } from "../publication/codec.ts";
+import { decode, malformed } from "../publication/codec.ts";
 import type { Action } from "../publication/featurizer.ts";
+
+/** Most draws of a model. */
+const MOST_DRAWS = 1000;
 
 /** A publication for pages, as `GET /v1/models/:model/published` returns it. */
 export interface Publication {
@@ -30,6 +33,29 @@ export interface Publication {
 export async function readPublication(bytes: Uint8Array<ArrayBuffer>): Promise<Publication> {
   const { header, parts } = await decode<Omit<Publication, "part">>(bytes);
   return { ...header, ...(parts.length > 0 && { part: parts[0] }) };
+}
+
+const isText = (value: unknown): boolean => typeof value === "string";
+const isNumber = (value: unknown, most = Number.MAX_SAFE_INTEGER): boolean =>
+  Number.isFinite(value) && (value as number) >= 0 && (value as number) <= most;
+
+/** Checks everything that a page reads of a publication. @throws {SnapshotError} code `malformed`: another program wrote it. */
+export function checkPublication({ model, generation, version, publishedAt, catalogue = 0, config, actions }: Publication): void {
+  const { policy, window, encoder, draws, greedy = false, minimumShare = 0 } = Object(config) as Publication["config"];
+  // The featurizer reads features by name.
+  const isAction = ({ id, features = [] }: Action): boolean =>
+    isText(id) && (encoder !== null || (Array.isArray(features) && features.every(Number.isFinite)));
+  const holds =
+    [model, policy].every(isText) &&
+    [generation, version, publishedAt, catalogue, Object(window).ms].every((number) => isNumber(number)) &&
+    isNumber(draws, MOST_DRAWS) &&
+    Number.isInteger(draws) &&
+    isNumber(minimumShare, 1) &&
+    typeof greedy === "boolean" &&
+    (encoder === null || typeof encoder === "object") &&
+    Array.isArray(actions) &&
+    actions.every((action) => isAction(Object(action)));
+  if (!holds) throw malformed();
 }
 
 /** Whether publication `a` replaces `b`. The worker may answer with one of a minute ago, because KV does. */

@@ -13,7 +13,7 @@ import {
   shownAction,
 } from "./model.ts";
 import { type Letter, Outbox } from "./outbox.ts";
-import { isNewer, type Publication, readPublication } from "./publication.ts";
+import { checkPublication, isNewer, type Publication, readPublication } from "./publication.ts";
 import { type Report, Shelf } from "./shelf.ts";
 
 export interface PublishedModelOptions {
@@ -155,6 +155,7 @@ export class PublishedModel implements LocalModel {
   /** Holds a publication, unless the one that is held is as new. Returns whether it did. */
   async #hold({ etag, bytes }: Kept): Promise<boolean> {
     const publication = await readPublication(bytes);
+    checkPublication(publication);
     if (this.#held && !isNewer(publication, this.#held.publication)) return false;
     const recommender = await this.#restored(publication).catch((error) => {
       // The catalogue in its order is better than no list, and what was learnt is better than that.
@@ -167,7 +168,7 @@ export class PublishedModel implements LocalModel {
     // The state's length bounds this dimension, and so the memory for the vectors of the catalogue.
     if (encoder && dimension > 0 && encoder.dimension !== dimension) throw malformed();
     const available = publication.actions.filter(isAvailable);
-    this.#held = { publication, recommender, etag, featurize: featurizer(recommender ? encoder : null), available };
+    this.#held = { publication, recommender, etag, featurize: featurizerOf(recommender ? encoder : null, available), available };
     return true;
   }
 
@@ -268,3 +269,14 @@ export class PublishedModel implements LocalModel {
 }
 
 const isOfOtherVersion = (error: unknown): boolean => error instanceof SnapshotError && ["version", "state-version"].includes(error.code);
+
+/** The featurizer of a publication, which has read its actions. @throws {SnapshotError} code `malformed` if it cannot. */
+function featurizerOf(encoder: Publication["config"]["encoder"], actions: readonly Action[]): Featurizer {
+  try {
+    const featurize = featurizer(encoder);
+    if (encoder) featurize.points(undefined, actions);
+    return featurize;
+  } catch {
+    throw malformed();
+  }
+}

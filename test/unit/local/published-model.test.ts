@@ -5,6 +5,7 @@ import type { Letter } from "../../../local/outbox.ts";
 import { Shelf } from "../../../local/shelf.ts";
 import { decode, encode as publicationOf } from "../../../publication/codec.ts";
 import { emptyDisk, refuse } from "../../support/disk.ts";
+import { stream } from "../../support/scenario.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const HOUR_MS = 3_600_000;
@@ -90,6 +91,62 @@ async function openWith(options: Published): Promise<PublishedModel> {
   return open();
 }
 const impressions = () => posted.flatMap(([url, items]) => (url.endsWith("/impressions") ? items : []));
+
+/** Values of other types and ranges for a field of a header. */
+const OTHERS = [
+  undefined,
+  null,
+  true,
+  "x",
+  "",
+  -1,
+  0.5,
+  1e300,
+  2 ** 40,
+  [],
+  [null],
+  [[]],
+  {},
+  { ms: "x" },
+  { id: 7 },
+  { id: "x", features: 3 },
+];
+
+/** A header with one field changed, at any depth. */
+function altered(value: unknown, random: () => number): unknown {
+  const other = () => OTHERS[Math.floor(random() * OTHERS.length)];
+  const keys = Object.keys(Object(value));
+  if (typeof value !== "object" || keys.length === 0 || random() < 0.15) return other();
+  const key = keys[Math.floor(random() * keys.length)];
+  const changed = altered((value as Record<string, unknown>)[key], random);
+  return Array.isArray(value) ? value.with(Number(key), changed) : { ...value, [key]: changed };
+}
+
+it("refuses a whole publication whose header another program wrote, or decides by it: 500 headers", async () => {
+  const { recommender } = await published();
+  const config = { policy: "otf-lin-ts", window: { ms: HOUR_MS }, encoder: ENCODER, draws: 100, greedy: false, minimumShare: 0 };
+  const header = { ...EDITION, model: "shop", config, actions: catalogue };
+  const fates: Record<string, number> = {};
+  for (let seed = 0; seed < 500; seed++) {
+    emptyDisk();
+    const changed = altered(header, stream(seed)) as object;
+    worker.bytes = await publicationOf(changed, [recommender.publication()]);
+    const fate = await open().then(
+      (model) => {
+        const { actions } = model.recommend({ context: { country: "PT" }, actions: [{ id: "boots", features: { kind: "shoe" } }] });
+        if ((changed as typeof header).actions.length > 0) model.recommend();
+        expect(actions.every(({ score }) => Number.isFinite(score))).toBe(true);
+        model.close();
+        return "decides";
+      },
+      (error) => `${error.name} ${error.code}`,
+    );
+    fates[fate] = (fates[fate] ?? 0) + 1;
+    if (fate !== "decides") expect(fate, JSON.stringify(changed)).toMatch(/^SnapshotError (malformed|version)$/);
+  }
+  expect(fates.decides).toBeGreaterThan(50);
+  expect(fates["SnapshotError malformed"]).toBeGreaterThan(200);
+});
 
 describe("opening", () => {
   it.each(["https://worker.example", "https://worker.example/"])("asks %s for what the model has published, with the key", async (url) => {
