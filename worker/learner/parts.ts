@@ -1,4 +1,4 @@
-import type { Environment } from "../environment.ts";
+import { type Environment, graceMs } from "../environment.ts";
 import { CurrentModel } from "./model/current-model.ts";
 import { Relearning } from "./model/relearning.ts";
 import { RunningModel } from "./model/running-model.ts";
@@ -35,7 +35,7 @@ export interface Parts {
 export function partsOf(storage: DurableObjectStorage, env: Environment): Parts {
   const store = new LearnerStore(storage);
   const current = new CurrentModel(env, store);
-  const relearning = new Relearning(store);
+  const relearning = new Relearning(store, graceMs(env));
   const archive = env.ARCHIVE && new Archive(env.ARCHIVE, store);
   const coordinator = new Coordinator(env, store, current);
   const keyHome = new KeyHome(env, store, current);

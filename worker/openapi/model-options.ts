@@ -4,7 +4,6 @@ const NEEDS: Readonly<Record<Change, string>> = {
   nothing: "It may change at any time.",
   growth: "It may grow at any time, and never falls.",
   relearning: "A change needs a reset, which may learn the log again.",
-  reset: "A change needs a reset, which forgets.",
 };
 
 const UNITS = { day: 86_400_000, hour: 3_600_000, minute: 60_000 };

@@ -21,9 +21,9 @@ import { got } from "./sentence.ts";
 
 /**
  * Consequence of a change of an option. `growth`: only a larger number is taken. `relearning`: the model has to learn its log again, or to
- * forget. `reset`: it has to forget.
+ * forget.
  */
-export type Change = "nothing" | "growth" | "relearning" | "reset";
+export type Change = "nothing" | "growth" | "relearning";
 
 interface Option {
   /** The value in a request. */
@@ -85,7 +85,7 @@ const encoder = v.strictObject({
 });
 
 export const modelOptions = {
-  window: { schema: window, change: "reset" },
+  window: { schema: window, change: "relearning" },
   policy: { schema: text(64), default: "delay-lin-ts", change: "relearning" },
   options: { schema: settings, default: {}, change: "relearning" },
   reward: { schema: range, default: { min: 0, max: 1 }, change: "relearning" },
@@ -147,7 +147,7 @@ export interface ModelOptions extends Omit<Complete, "options" | "shadows"> {
 }
 
 /** Names of the options that learnt state depends on. */
-export type LearntName = With<{ change: "relearning" | "reset" }>;
+export type LearntName = With<{ change: "relearning" }>;
 
 function ofEach<Value>(value: (option: Option) => Value): Record<string, Value> {
   const entries = Object.entries<Option>(modelOptions).map(([name, option]) => [name, value(option)] as const);
@@ -162,9 +162,7 @@ export const storedSchemas = () => ofEach(({ schema, stored = schema }) => store
 
 export const DEFAULTS = ofEach(({ default: value }) => value) as Pick<ModelOptions, With<{ default: unknown }>>;
 
-export const LEARNT = Object.keys(
-  ofEach(({ change }) => (change === "relearning" || change === "reset" ? change : undefined)),
-) as LearntName[];
+export const LEARNT = Object.keys(ofEach(({ change }) => (change === "relearning" ? change : undefined))) as LearntName[];
 
 /** Meanings of the options, in Markdown with the links of `docs/api.md`. The worker leaves these texts out of its bundle. */
 export const MEANINGS: Readonly<Record<OptionName, string>> = {

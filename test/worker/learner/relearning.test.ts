@@ -105,7 +105,7 @@ it("a longer log is learnt page by page, and goes on where it was interrupted", 
   await reset(model, { options: { ridge: 3 } });
   await runInDurableObject(learnerOf(model), async (_, { storage }) => {
     const store = new LearnerStore(storage);
-    const relearning = new Relearning(store);
+    const relearning = new Relearning(store, 0);
     expect(await relearning.step()).toBe(false);
     expect(relearning.progress(Date.now() + 10)).toMatchObject({ done: 1000, rows: store.seq });
     expect(store.relearning.blocks.countAfter(0)).toBeGreaterThan(900);
@@ -141,7 +141,7 @@ it("what was saved is not learnt again after an interruption, and what was not i
     await reset(model, { encoder: { dimension: 16, numeric: { price: { min: 0, max: 50 } }, interactions: [] } });
     await runInDurableObject(learnerOf(model), async (_, { storage }) => {
       const store = new LearnerStore(storage);
-      const interrupted = new Relearning(store);
+      const interrupted = new Relearning(store, 0);
       const done: (number | undefined)[] = [];
       for (let page = 0; page < 3; page++) {
         await interrupted.step();
@@ -149,7 +149,7 @@ it("what was saved is not learnt again after an interruption, and what was not i
       }
       expect(done).toEqual([1000, 2000, store.seq]);
       expect(store.relearning.begun?.seq).toBe(2000);
-      const relearning = new Relearning(store);
+      const relearning = new Relearning(store, 0);
       expect(relearning.progress(now)).toMatchObject({ done: 2000, rows: store.seq, endsAt: null });
       expect(await relearning.step()).toBe(false);
       expect(store.relearning.blocks.countAfter(0)).toBe(2200);
@@ -188,7 +188,7 @@ it("a rollback and an erasure meanwhile are not learnt", async () => {
   const [undone] = await recommend(model, { context: { country: "PT" } });
   await reset(model, { options: { ridge: 3 } });
   await runInDurableObject(learnerOf(model), async (_, { storage }) => {
-    const relearning = new Relearning(new LearnerStore(storage));
+    const relearning = new Relearning(new LearnerStore(storage), 0);
     while (relearning.progress(0)?.done === 0) await relearning.step();
   });
   await evictDurableObject(learnerOf(model));
@@ -210,7 +210,7 @@ it("what an object has learnt before a rollback or another beginning is not used
   await reset(model, { options: { ridge: 3 } });
   await runInDurableObject(learnerOf(model), async (_, { storage }) => {
     const store = new LearnerStore(storage);
-    const relearning = new Relearning(store);
+    const relearning = new Relearning(store, 0);
     await relearning.step();
     const learnt = relearning.progress(0)?.done ?? 0;
     expect(learnt).toBeGreaterThan(40);
@@ -238,7 +238,7 @@ it("rows that are forgotten meanwhile do not come back, and what they brought is
   await reset(model, { options: { ridge: 2 } });
   await runInDurableObject(learnerOf(model), async (_, { storage }) => {
     const store = new LearnerStore(storage);
-    const relearning = new Relearning(store);
+    const relearning = new Relearning(store, 0);
     while (!(await relearning.step()));
     store.transact(() => store.prune(bucketOf(Date.now())));
     expect(await relearning.takeOver()).toBe(true);
@@ -307,7 +307,6 @@ it("a state that this version cannot read is learnt again from the log, and no c
 });
 
 it.each([
-  ["another window", { window: { ms: 2 * HOUR_MS } }, 422, "window: expected the stored one"],
   ["an unknown policy", { policy: "otf-lin-tsx" }, 422, "policy: expected one of"],
   ["options that do not fit", { options: { dimension: 7 } }, 422, "options.dimension: expected the encoder's 32, got 7"],
   ["an unknown source", { from: "archive" }, 400, "from"],
@@ -325,7 +324,7 @@ it("a new relearning replaces the one that runs, and a reset ends it", async () 
   await reset(model, { encoder: { dimension: 16, numeric: { price: { min: 0, max: 50 } }, interactions: [] } });
   await runInDurableObject(learnerOf(model), async (_, { storage }) => {
     const store = new LearnerStore(storage);
-    const relearning = new Relearning(store);
+    const relearning = new Relearning(store, 0);
     await relearning.step();
     relearning.begin({ ...store.config, seed: 5 }, 0);
     await relearning.step();

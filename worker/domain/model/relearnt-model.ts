@@ -1,5 +1,4 @@
 import { policies } from "afterclick";
-import { Problem } from "../../protocol/problem.ts";
 import type { ModelBody } from "../../protocol/schema.ts";
 import { acceptable, configureModel, type ModelConfig, modelConfig, renewed } from "./model.ts";
 import { differences, wholeEncoder, withStored } from "./reconfiguration.ts";
@@ -7,7 +6,7 @@ import { differences, wholeEncoder, withStored } from "./reconfiguration.ts";
 /**
  * The configuration under which a model learns its log again. Options that the body leaves out keep their stored values, except those of
  * another policy.
- * @throws {Problem} 422 as `configureModel`, or if the window is another one.
+ * @throws {Problem} 422 as `configureModel`.
  */
 export async function relearntModel(body: Partial<ModelBody>, stored: ModelConfig): Promise<ModelConfig> {
   const { policy: _, options: __, ...rest } = stored;
@@ -17,12 +16,6 @@ export async function relearntModel(body: Partial<ModelBody>, stored: ModelConfi
     asked.policy !== undefined && asked.policy !== stored.policy
       ? { ...rest, encoder: asked.options?.domain ? null : wholeEncoder(rest.encoder), ...onlyServing(asked.policy), ...asked }
       : withStored(asked, before);
-  if (whole.window.ms !== stored.window.ms) {
-    throw new Problem(
-      422,
-      "window: expected the stored one, as impressions were closed by it; for another window import the log into a new model",
-    );
-  }
   return configureModel(acceptable(() => renewed(whole as unknown as ModelConfig)) as unknown as ModelBody);
 }
 

@@ -39,7 +39,7 @@ export const operations = (): Operations => ({
     id: "resetModel",
     summary: "Reset a model",
     description:
-      'Deletes the learnt state. Keeps the configuration, unless the body has one, and the catalogue. With "from": "log" the model learns its log again under the options that the body names, and serves the old state until then. The window stays.',
+      'Deletes the learnt state. Keeps the configuration, unless the body has one, and the catalogue. With "from": "log" the model learns its log again under the options that the body names, and serves the old state until then.',
     body: { ResetBody: resetBody, ResetFromLog: fromLog },
     examples: () => ({
       same: {},

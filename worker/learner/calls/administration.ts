@@ -239,10 +239,11 @@ export class Administration implements Implemented<AdministrationRpc> {
   }
 
   async heal(): Promise<null> {
-    const { store, coordinator, closing, upkeep } = this.#parts;
+    const { store, coordinator, closing, keyHome, upkeep } = this.#parts;
     if (!store.exists) return null;
     upkeep.disarm();
     await upkeep.now(() => closing.close());
+    await upkeep.attempt(() => keyHome.sendWaiting());
     await coordinator.askOthers((stub) => stub.heal());
     return null;
   }

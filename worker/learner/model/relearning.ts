@@ -8,6 +8,7 @@ import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { BlockRow } from "../../domain/impression/block.ts";
 import { appendedOf, type StoredImpression } from "../../domain/impression/impression.ts";
 import { withVocabulary } from "../../domain/model/encoding.ts";
+import { windowOf } from "../../domain/model/goals.ts";
 import { acceptable, featurizer, isEncodable, type ModelConfig, renewed, startModel, withLearnt } from "../../domain/model/model.ts";
 import { type Policies, readablePolicies } from "../../domain/model/policies.ts";
 import { differences } from "../../domain/model/reconfiguration.ts";
@@ -15,6 +16,7 @@ import type { Relearning as Progress } from "../../protocol/model-answer.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Begun } from "../store/relearning-store.ts";
 import { appendTo, takes } from "./learning.ts";
+import { changeWindows } from "./window-change.ts";
 
 /** After so many rows of the log the policies are saved. After an interruption at most as many are learnt again. */
 export const SAVING = { rows: 20_000 };
@@ -59,12 +61,15 @@ export interface Takeover {
  */
 export class Relearning {
   readonly #store: LearnerStore;
+  readonly #graceMs: number;
   #learning?: Learning;
   /** Row and time at which this object went on, for the estimate of the end. */
   #since?: { readonly seq: number; readonly at: number };
 
-  constructor(store: LearnerStore) {
+  /** @param graceMs time after a window in which a conversion may still be delivered. */
+  constructor(store: LearnerStore, graceMs: number) {
     this.#store = store;
+    this.#graceMs = graceMs;
   }
 
   /** Whether a relearning has begun and has not taken over. */
@@ -222,12 +227,13 @@ export class Relearning {
 
   #convert({ policies, config }: Learning, line: Extract<LogRow, { readonly type: "conversion" }>): void {
     const { relearning, conversions } = this.#store;
-    const counts = (each: typeof line) => refusal(each, config) === undefined;
+    const shownAt = shownAtOf(line.impression);
+    const counts = (each: typeof line) => refusal(each, config) === undefined && each.at - shownAt <= windowOf(config, each.goal);
     if (counting([line]).length === 0 || !counts(line)) return;
     const found = relearning.blocks.find(line.impression);
     if (!found?.marks) return;
     const earlier = counting(conversions.of(line.impression)).filter((each) => each.seq < line.seq && counts({ ...each, type: line.type }));
-    const change = new Fold(shownAtOf(line.impression), config.goals, earlier).apply(line);
+    const change = new Fold(shownAt, config.goals, earlier).apply(line);
     if (!change) return;
     if (!takes(policies, { impression: appendedOf({ ...found.row, ...found.marks }), ...change })) throw new Refused(line.seq);
     relearning.note(line, change.after);
@@ -236,17 +242,18 @@ export class Relearning {
   #takeOver({ config: learnt, policies, catalogue, ...learning }: Learning, given?: ModelConfig, at?: number): void {
     const store = this.#store;
     const config = given ?? withVocabulary(withLearnt(store.config, learnt), catalogue.actions);
-    const { relearning, impressions } = store;
+    const { relearning, impressions, config: before } = store;
     const { startedAt } = relearning.begun as Begun;
     const differing = relearning.differing();
     relearning.takeOver();
     for (const { id, outcome } of differing) {
       const impression = impressions.find(id);
-      if (impression?.state === "live") impressions.outcomes.change(impression, outcome, config);
+      if (impression?.state === "live") impressions.outcomes.change(impression, outcome, before);
     }
     impressions.replaceDeferred((impression) => rowOf(impression, { ...learning, catalogue }));
     for (const { policy } of policies) policy.refactor();
     store.takeOver({ config, startedAt, digest: policies[0].policy.digest(), ...(at !== undefined && { at }) }, partsOf(policies));
+    changeWindows(store, before, this.#graceMs);
   }
 }
 

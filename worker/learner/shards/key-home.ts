@@ -154,7 +154,7 @@ export class KeyHome {
    * Takes notes of another shard, and sends it the events that have waited for its impressions. A repetition sends again those that were
    * sent without an answer.
    */
-  async link(notes: readonly Note[], shard: number): Promise<void> {
+  async link(notes: readonly Omit<Note, "seq">[], shard: number): Promise<void> {
     const { links, conversions } = this.#store;
     const { config } = this.#current.get();
     // One transaction, before anything is sent: no other impression takes the events, and their repetitions go to the same ones.
@@ -179,6 +179,11 @@ export class KeyHome {
         for (const { seq, event } of some) conversions.delivered(seq, event.impression);
       });
     }
+  }
+
+  /** Sends on what waits here and meets an impression of another shard by now, because the window has grown. */
+  async sendWaiting(): Promise<void> {
+    for (const { shard, ...note } of this.#store.links.awaited()) await this.link([note], shard);
   }
 
   /** Delivers the notes of this shard to the homes of their keys. @throws {Problem} 503 if a home cannot be reached. */

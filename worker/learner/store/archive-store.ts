@@ -66,10 +66,10 @@ export class ArchiveStore {
     return volume;
   }
 
-  /** Begins the volume again with its first part, because its rows have changed. */
-  restart(volume: Volume): void {
-    this.#database.query("DELETE FROM archived WHERE until = ?", volume.until);
-    this.#set(volume.marksFrom, { ...volume, version: this.#database.seq });
+  /** Gives a volume up, because its rows have changed. Its day begins again with its first part. */
+  giveUp({ until, marksFrom }: Volume): void {
+    this.#database.query("DELETE FROM archived WHERE until = ?", until);
+    this.#set(marksFrom, null);
   }
 
   /** Notes that the rows of the volume are in the archive and pruned. */
@@ -131,7 +131,7 @@ export class ArchiveStore {
   deleteParts(): void {
     const { volume } = this;
     this.#database.query("DELETE FROM archived");
-    if (volume) this.restart(volume);
+    if (volume) this.giveUp(volume);
   }
 
   /** Notes the digest that a file is about to get. An interruption leaves it with this one or one before. */

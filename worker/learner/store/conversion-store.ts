@@ -7,7 +7,7 @@ import { counting, resolved } from "../../domain/conversion/reward.ts";
 import type { KeyHashes } from "../../domain/ids/join-key.ts";
 import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
 import type { StoredImpression } from "../../domain/impression/impression.ts";
-import type { Goals, Windows } from "../../domain/model/goals.ts";
+import { type Goals, type Windows, windowOf } from "../../domain/model/goals.ts";
 import { listOf } from "./counts/list-counts.ts";
 import type { Database } from "./database.ts";
 import type { ImpressionStore } from "./impressions/impression-store.ts";
@@ -151,15 +151,53 @@ export class ConversionStore {
   refuse(seq: number, goals: Goals | null): string | undefined {
     const [row] = this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq = ? AND ${COUNTS_OR_WAITS}`, seq);
     if (!row) return undefined;
-    this.#setStatus(stored(row), "refused", goals);
+    this.#discount(stored(row), "refused", goals);
+    return row.impression;
+  }
+
+  /** Gives a conversion that counted a status that does not. */
+  #discount(conversion: StoredConversion, status: "refused" | "late", goals: Goals | null): void {
+    this.#setStatus(conversion, status, goals);
     // A later version of the event was a conflict with this one.
     const names = new Set<string>();
-    for (const each of this.of(row.impression).filter(({ status }) => status === "applied" || status === "conflict")) {
+    for (const each of this.of(conversion.impression).filter(({ status }) => status === "applied" || status === "conflict")) {
       const name = JSON.stringify([each.goal, each.event]);
       if (each.status === "conflict" && !names.has(name)) this.#setStatus(each, "applied", goals);
       names.add(name);
     }
-    return row.impression;
+  }
+
+  /** Makes the conversions late that count and happened after the windows. **Cost:** linear in the conversions that count. */
+  expireBeyond(windows: Windows): void {
+    const counted = this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE status IN ('applied', 'conflict') ORDER BY seq`);
+    for (const row of counted) {
+      const isLate = row.at - shownAtOf(row.impression) > windowOf(windows, row.goal);
+      if (isLate) this.#discount(stored(row), "late", windows.goals);
+    }
+  }
+
+  /**
+   * Removes and returns the conversions that were late or waited under some windows, and are in time under others. The caller enters them
+   * again. **Cost:** linear in the conversions that are late or wait.
+   */
+  removeTimely(before: Windows, after: Windows): ConversionEvent[] {
+    const rows = this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE status = 'late' OR ${WAITS_FOR_ANY} ORDER BY seq`);
+    return rows.flatMap((row) => {
+      const impression = this.#takerOf(row, before, after);
+      if (impression === undefined || this.#impressions.find(impression)?.state !== "live") return [];
+      this.#database.query("DELETE FROM conversions WHERE seq = ?", row.seq);
+      this.#database.count(row.status as "late" | "orphan", -1);
+      return { ...stored(row), impression };
+    });
+  }
+
+  /** The impression that a conversion did not meet under some windows, and meets under others. */
+  #takerOf({ impression, key, action, goal, at }: Row, before: Windows, after: Windows): string | undefined {
+    const delay = at - shownAtOf(impression);
+    if (this.#impressions.find(impression)) {
+      return delay > windowOf(before, goal) && delay <= windowOf(after, goal) ? impression : undefined;
+    }
+    return key === null ? undefined : this.#impressions.newestWithKey([key], action, at - windowOf(after, goal), at + 1);
   }
 
   #setStatus(conversion: StoredConversion, status: ConversionStatus, goals: Goals | null): void {

@@ -240,9 +240,11 @@ export class Database {
     return (this.progress.counters[name] ?? 0) + (this.#pending?.counts.get(name) ?? 0);
   }
 
-  /** All stored counters, without the changes of the current transaction. */
+  /** All counters, with the changes of the current transaction. */
   counts(): Map<string, number> {
-    return new Map(Object.entries(this.progress.counters));
+    const counts = new Map(Object.entries(this.progress.counters));
+    for (const [name, delta] of this.#pending?.counts ?? []) counts.set(name, (counts.get(name) ?? 0) + delta);
+    return counts;
   }
 
   /** Adds a mark to the log, and returns the number of its row. */

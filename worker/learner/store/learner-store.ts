@@ -391,7 +391,7 @@ export class LearnerStore {
     this.snapshots.write({ seq: this.database.mark("rollback", { to: version, counts, time: Date.now() }), parts }, true);
   }
 
-  /** Counters that a rollback restores, without the changes of the current transaction. */
+  /** Counters that a rollback restores. */
   #learntCounts(): Record<string, number> {
     const names: readonly string[] = LEARNT;
     return Object.fromEntries(Array.from(this.database.counts()).filter(([name]) => names.includes(name) || /^(delay|goal) /.test(name)));

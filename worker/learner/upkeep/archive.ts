@@ -57,8 +57,8 @@ export class Archive {
   #volume(before: number): Volume | undefined {
     const { archive } = this.#store;
     const begun = archive.volume;
-    if (begun && archive.isUndone(begun)) this.#store.transact(() => archive.restart(begun));
-    if (begun) return archive.volume;
+    if (begun && !archive.isUndone(begun)) return begun;
+    if (begun) this.#store.transact(() => archive.giveUp(begun));
     const oldest = this.#store.oldestSince(0);
     if (oldest === undefined || this.untilOf(oldest) > before) return undefined;
     return this.#store.transact(() => archive.begin(oldest, this.#store.config.window.ms, this.#store.retainedSince));
@@ -117,7 +117,7 @@ export class Archive {
     // A lost file cannot be written again once its rows are forgotten.
     this.#store.transact(() => {
       this.#check(volume);
-      this.#store.archive.restart(volume);
+      this.#store.archive.giveUp(volume);
     });
     throw new Problem(503, `${lost}: the bucket has lost the file; the alarm writes it again`);
   }
@@ -141,7 +141,7 @@ export class Archive {
     return this.#turns.take(async () => {
       const volume = this.#store.exists && this.#store.archive.volume;
       if (volume) {
-        this.#store.transact(() => this.#store.archive.restart(volume));
+        this.#store.transact(() => this.#store.archive.giveUp(volume));
         await this.#tidy(volume);
       }
       await change();

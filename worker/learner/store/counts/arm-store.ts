@@ -94,6 +94,13 @@ export class ArmStore {
     this.#database.query(UPSERT_REACHED, bucket, step, arm, share, goal, width, conversions, converted, conversionSquares, products);
   }
 
+  /** Forgets all counts. */
+  clear(): void {
+    for (const table of ["arms", "reached"]) this.#database.query(`DELETE FROM ${table}`);
+    this.#joined = { fine: 0, settled: 0 };
+    this.#widths.forget();
+  }
+
   /** Where impressions of a time are counted. A bucket that has no rows any more has joined the step 0. */
   #placeOf(shownAt: number, windows: Windows, widths: Map<number, number>): Place {
     const bucket = bucketAt(shownAt, windows.window.ms);

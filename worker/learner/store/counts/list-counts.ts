@@ -63,6 +63,12 @@ export class ListCounts {
     this.#arms.change(changes, windows);
   }
 
+  /** Counts whole lists that are live and not counted, with what they have reached. */
+  recount(rows: readonly CountedRow[], windows: Windows): void {
+    const changes = this.#partsOf(rows).map((part) => ({ ...part, before: null, after: this.#stateOf(part.ids) }));
+    this.#arms.change(changes, windows);
+  }
+
   /** Counts that an impression has reached other goals than before. */
   reach(impression: CountedRow, { before, after }: Record<"before" | "after", Delays | null>, windows: Windows): void {
     const [was, is] = [before, after].map((delays) => Object.keys(delays ?? {}));

@@ -106,6 +106,14 @@ export class TallyStore {
     for (const { id, arm, brought } of all) this.change(id, arm, windows, null, brought);
   }
 
+  /** Forgets the impressions shown at a time or later, which are about to be counted again under other windows. */
+  forgetSince(time: number, { window }: Windows): void {
+    this.#database.query("DELETE FROM tallies WHERE bucket + ? > ?", bucketMs(window.ms), time);
+    this.#coarsened = { fine: 0, coarse: 0 };
+    this.#count = undefined;
+    this.#widths.forget();
+  }
+
   /** Takes an impression away. @param brought what it has brought. */
   remove(id: string, arm: string, windows: Windows, brought: Brought | null): void {
     this.change(id, arm, windows, brought, null);

@@ -17,6 +17,9 @@ export interface Link {
   readonly shard: number;
 }
 
+/** An impression of another shard, with a key and its action. */
+type Awaited = Link & Omit<Note, "seq">;
+
 /**
  * Join keys whose impression is in another shard. Each key has a home, which knows all impressions with it. A shard notes a key of another
  * home in the transaction that adds the impression, and delivers the note later. Every change needs a transaction of the database.
@@ -66,7 +69,7 @@ export class LinkStore {
   }
 
   /** Takes notes of another shard. A repetition changes nothing. */
-  link(notes: readonly Note[], shard: number): void {
+  link(notes: readonly Omit<Note, "seq">[], shard: number): void {
     for (const { key, impression, action } of notes) {
       if (action === null) this.erase(impression);
       else this.#database.query("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", key, impression, action, shard);
@@ -84,6 +87,13 @@ export class LinkStore {
       action,
     );
     return newest;
+  }
+
+  /** Impressions of other shards with a key of which a conversion waits here, newest first. */
+  awaited(): Awaited[] {
+    const query = `SELECT DISTINCT l.key, l.impression, l.action, l.shard FROM links l JOIN conversions c ON c.key = l.key
+      WHERE c.status = 'orphan' ORDER BY l.impression DESC`;
+    return this.#database.query<Awaited & Record<string, SqlStorageValue>>(query);
   }
 
   /** Whether any impression of another shard has a key. */
