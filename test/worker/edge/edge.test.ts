@@ -587,7 +587,7 @@ describe("publishing", () => {
     vi.restoreAllMocks();
     const { modelVersion, published: crashedAt, kept } = await describeModel(model);
     expect(crashedAt).toEqual(before);
-    expect(kept[0]).toBe(modelVersion);
+    expect(kept[0].version).toBe(modelVersion);
     expect((await publicationIn(model)).version).toBe(stored ? modelVersion : before?.version);
     await ring(model, 0);
     // The same publication, because nothing has happened since.

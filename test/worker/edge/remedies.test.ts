@@ -45,9 +45,10 @@ it("an address with nothing at it stays a 404", async () => {
 });
 
 it.each([
-  [{ window: { ms: 1000 } }, false],
+  [{ window: { ms: 1000 } }, true],
   [{ policy: "otf-lin-ts" }, true],
-  [{ policy: "otf-lin-ts", window: { ms: 1000 } }, false],
+  [{ policy: "otf-lin-ts", window: { ms: 1000 } }, true],
+  [{ options: { dimension: 7 } }, false],
 ])("a change to %j names the log as a remedy only if it is one", async (change, isRelearnable) => {
   const model = await createModel();
   await show(model, {});
