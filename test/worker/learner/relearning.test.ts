@@ -6,7 +6,7 @@ import { Relearning, SAVING } from "../../../worker/learner/model/relearning.ts"
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import type { Description } from "../../../worker/rpc/message.ts";
 import { stream } from "../../support/scenario.ts";
-import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, stateOf, statusesOf } from "../support/client.ts";
+import { call, convert, createModel, describeModel, learnerOf, recommend, show, stateOf, statusesOf } from "../support/client.ts";
 import { bucketOf, MINUTE_MS, QUARTER_MS, tick, useClock } from "../support/clock.ts";
 import { expectDelays, linesOf } from "../support/fold.ts";
 
