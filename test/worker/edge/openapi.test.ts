@@ -186,6 +186,7 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
       return register("tent");
     }
     const model = await createModel();
+    await recommend(model);
     if (/^(PUT|PATCH) /.test(route)) return ask(route, { model }, { window: { ms: WEEK_MS } });
     await runInDurableObject(learnerOf(model), (_, { storage }) => void storage.sql.exec("DELETE FROM snapshots"));
     return ask(route, { model }, {});
