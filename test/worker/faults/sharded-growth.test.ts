@@ -1,9 +1,10 @@
+import { runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, expect, it, vi } from "vitest";
 import { shardName } from "../../../worker/domain/ids/shard.ts";
 import { createApp } from "../../../worker/edge/app.ts";
 import { Learner } from "../../../worker/learner/learner.ts";
 import { Coordinator } from "../../../worker/learner/shards/coordinator.ts";
-import { call, convert, createModel, describeModel, HOUR_MS, keep, recommend, statusesOf } from "../support/client.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, recommend, statusesOf } from "../support/client.ts";
 import { START, tick, useClock } from "../support/clock.ts";
 import { complaints } from "../support/complaints.ts";
 import { unreachable } from "../support/fault.ts";
@@ -123,4 +124,29 @@ it("keeps what a shard cannot take yet, because no part of the limits has reache
   ids.push(...(await asked(model, 1, isolate)));
   await expectLearnt(model, ids);
   complaints();
+});
+
+it("a shard that was to be added before a takeover and a rollback learns as the others", async () => {
+  const model = await createModel({ ...EDGE, shards: 2 });
+  await asked(model, 4);
+  const { follow } = Learner.prototype;
+  let orders = 0;
+  // The new shard is made, and then it does not answer.
+  const spy = vi.spyOn(Learner.prototype, "follow").mockImplementation(function (this: Learner, name, order) {
+    return name === shardName(model, 2) && orders++ ? Promise.reject(new Error("lost")) : follow.call(this, name, order);
+  });
+  expect((await grow(model, 3)).status).toBe(500);
+  expect(complaints()).toContain("unexpected Error");
+  expect(orders).toBe(2);
+  spy.mockRestore();
+  await call("POST", `/v1/models/${model}/reset`, { from: "log", seed: 7 });
+  await runDurableObjectAlarm(learnerOf(model));
+  const version = await keep(model);
+  await asked(model, 2);
+  expect((await call("POST", `/v1/models/${model}/rollback`, { version })).status).toBe(200);
+  expect(await grow(model, 3)).toMatchObject({ status: 200, body: { shards: 3, seed: 7, digest: expect.any(String) } });
+  await keep(model);
+  const before = (await describeModel(model)).counts.impressions;
+  await asked(model, 9);
+  expect((await describeModel(model)).counts.impressions).toBe(before + 9);
 });

@@ -237,7 +237,7 @@ export class Coordinator {
   rollBack(version: number): Promise<void> {
     if (!this.#store.coordinates) return this.#current.get().live.rollBack(version);
     return this.#turns.take(async () => {
-      const { shards, config } = this.#store;
+      const { shards, config, term } = this.#store;
       const kept = shards.merged.kept(version);
       const mark = shards.markOf(version);
       if (!kept || !mark) throw new Problem(503, "the model is starting again");
@@ -251,8 +251,11 @@ export class Coordinator {
         shards.merged.deleteAfter(version);
         shards.saveMerged(kept.parts, mark, true);
         this.#store.raiseTerm();
-        // A shard that is about to be added has learnt nothing.
-        for (const shard of shards.numbers()) shards.sendBack(shard, backs[shard - 1] ?? (shards.find(shard) as Shard).first);
+        for (const shard of shards.numbers()) {
+          const known = shards.find(shard) as Shard;
+          // A shard that is about to be added has learnt nothing. If it has missed an earlier takeover, it follows that one.
+          shards.sendBack(shard, backs[shard - 1] ?? (known.term === term ? known.first : known.back));
+        }
       });
     });
   }

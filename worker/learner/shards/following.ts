@@ -63,5 +63,6 @@ function beginAs(
 /** Takes over what the shard has learnt again. Not before it has caught up, so that the transaction stays short. */
 async function takeOver(learning: Learning, of: ModelOf, raised: () => void): Promise<void> {
   beginAs(of, learning);
+  if (!learning.relearning.isCaughtUp) await learning.relearning.step();
   if (learning.relearning.isCaughtUp) await learning.relearning.takeOver(of, raised);
 }
