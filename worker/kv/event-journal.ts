@@ -38,7 +38,7 @@ export class EventJournal {
 
   /** The noted events, page by page. */
   async *noted(): AsyncGenerator<NotedEvent[]> {
-    for await (const keys of this.#keys(`owed/event/${this.#model}/`)) yield keys.flatMap(({ metadata }) => metadata ?? []);
+    for await (const keys of this.#keys(`owed/event/${this.#model}/`)) yield eventsOf(keys);
   }
 
   /** Deletes the notes of events. */
@@ -59,7 +59,7 @@ export class EventJournal {
 
   /** Events of impressions shown in a bucket, page by page. A page may be empty. */
   async *list(bucket: number): AsyncGenerator<ConversionEvent[]> {
-    for await (const keys of this.#keys(this.#bucket(bucket))) yield keys.flatMap(({ metadata }) => metadata ?? []);
+    for await (const keys of this.#keys(this.#bucket(bucket))) yield eventsOf(keys);
   }
 
   async *#keys(prefix: string): AsyncGenerator<KVNamespaceListKey<NotedEvent>[]> {
@@ -91,4 +91,14 @@ export class EventJournal {
     const hex = Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
     return `${this.#impression(impression)}${hex}`;
   }
+}
+
+/** The events of records. What is no event of the impression in its name was altered, and is left out: no alarm may stumble over it. */
+function eventsOf(keys: readonly KVNamespaceListKey<NotedEvent>[]): NotedEvent[] {
+  return keys.flatMap(({ name, metadata }) => (metadata && isOf(name, metadata) ? [metadata] : []));
+}
+
+function isOf(name: string, { impression, goal, event, reward, at }: NotedEvent): boolean {
+  const isNamed = [goal, event].every((each) => typeof each === "string") && name.split("/").at(-2) === impression;
+  return isNamed && (reward === null || Number.isFinite(reward)) && Number.isFinite(at);
 }

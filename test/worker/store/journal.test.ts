@@ -1,3 +1,4 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { EventJournal } from "../../../worker/kv/event-journal.ts";
@@ -27,6 +28,28 @@ describe("the life of an event in KV", () => {
   it("is a minute and a half if that has passed, as KV refuses less than a minute", async () => {
     expect(await lifeOf(Date.now() - 10 * DAY_MS)).toBe(90_000);
   });
+});
+
+it("leaves out records that are no events of the impression in their names", async () => {
+  const journal = new EventJournal(env.EVENTS, "shop", timing);
+  const impression = uuidAt(Date.now(), new Uint8Array(10));
+  const event = { impression, goal: "order", event: "1", reward: 1, at: Date.now() };
+  await journal.put(event);
+  const [{ name }] = (await env.EVENTS.list({ prefix: "event/shop/" })).keys;
+  const altered = [
+    {},
+    7,
+    "x",
+    [],
+    { ...event, impression: 3 },
+    { ...event, impression: "x" },
+    { ...event, at: "now" },
+    { ...event, reward: {} },
+  ];
+  for (const [i, metadata] of altered.entries()) await env.EVENTS.put(`${name}${i}`, "", { metadata });
+  const listed = [];
+  for await (const events of journal.list(Date.now())) listed.push(...events);
+  expect(listed).toEqual([event]);
 });
 
 it("lists the models of all pages of KV, and none without a summary", async () => {
