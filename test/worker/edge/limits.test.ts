@@ -285,14 +285,23 @@ describe("deferred impressions", () => {
     expect((await logOf(model)).filter(({ type }) => type === "conversion")).toEqual([]);
   });
 
-  it("and reports of pages leave half of a small limit of bytes", async () => {
-    const model = await createModel({ goals, limits: { bytes: 1_000_000, deferred: 100_000 } });
-    const statuses: string[] = [];
-    for (let n = 0; n < 3; n++) {
-      const reached = (await unregistered(model, 100)).map((impressionId) => ({ impressionId, goal: "click" }));
-      statuses.push(...statusesIn((await report({ reached })).body.reached));
-    }
-    expect(statuses.filter((status) => status === "orphan").length).toBe(122);
+  it("and reports of pages leave room in a small limit of bytes", async () => {
+    const taken = async (share: number) => {
+      const model = await createModel({ goals, encoder: { dimension: 512 } });
+      const { bytes } = await describeModel(model);
+      await call("PATCH", `/v1/models/${model}`, { limits: { bytes: Math.ceil(bytes / share), deferred: 100_000 } });
+      const statuses: string[] = [];
+      for (let n = 0; n < 10; n++) {
+        const reached = (await unregistered(model, 100)).map((impressionId) => ({ impressionId, goal: "click" }));
+        statuses.push(...statusesIn((await report({ reached })).body.reached));
+      }
+      return statuses.filter((status) => status === "orphan").length;
+    };
+    const some = await taken(0.5);
+    expect(some).toBeGreaterThan(200);
+    expect(some).toBeLessThan(1000);
+    // From three quarters on.
+    expect(await taken(0.76)).toBe(0);
   });
 
   it("expire, and make room for others", async () => {

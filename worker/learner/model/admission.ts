@@ -89,10 +89,12 @@ export class Admission {
     };
   }
 
-  /** Tells of one impression after the other whether a page's report may wait for it. */
+  /** Tells of one impression after the other whether a page's report may wait for it. None may near the limit of bytes. */
   reports(asker?: string): (id: string) => boolean {
     const waits = this.waiting();
-    return (id) => !this.isRefused(id) && shownAtOf(id) >= Date.now() - this.#config.deferral.ms && waits({ byPage: true, asker });
+    const isNear = exponentAt(share(this.#store.bytes, this.#store.allowances.part.bytes)) > 0;
+    const oldest = Date.now() - this.#config.deferral.ms;
+    return (id) => !isNear && !this.isRefused(id) && shownAtOf(id) >= oldest && waits({ byPage: true, asker });
   }
 
   isRefused(id: string): boolean {
