@@ -1,5 +1,5 @@
 // npm run attack: sends a local worker what strangers, pages, forgers and retries may send, kills it, and counts what did not hold.
-import { mkdtemp, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,12 +12,14 @@ import { anyFreePort, askedToStop, HOST, StartError } from "../scripts/worker-pr
 import { amounts } from "./attack/groups/amounts.ts";
 import { auth } from "./attack/groups/auth.ts";
 import { cost } from "./attack/groups/cost.ts";
+import { disclosure } from "./attack/groups/disclosure.ts";
 import { extremes } from "./attack/groups/extremes.ts";
 import { growth } from "./attack/groups/growth.ts";
 import { kills } from "./attack/groups/kills.ts";
 import { logs } from "./attack/groups/logs.ts";
 import { pageRights } from "./attack/groups/page-rights.ts";
 import { races } from "./attack/groups/races.ts";
+import { shares } from "./attack/groups/shares.ts";
 import { tokens } from "./attack/groups/tokens.ts";
 import { webhooks } from "./attack/groups/webhooks.ts";
 import { Scoreboard } from "./attack/scoreboard.ts";
@@ -31,7 +33,7 @@ const GRACE_MS = 60_000;
 const PROGRESS = "{bar} {percentage}% | {tried} tried, {broke} broke | {group} | {duration_formatted}";
 
 const USAGE = `Attacks a local worker: keys, impression ids, webhooks, extremes of every schema, large amounts, hostile logs, the cost of a page's requests, the rights
-of pages, races, growing shards and kills. Starts its own worker with empty state and touches no other.
+of pages and their shares, what refusals disclose, races, growing shards and kills. Starts its own worker with empty state and touches no other.
 
 Usage: npm run attack [-- --seed N] [--minutes M]
 
@@ -56,6 +58,9 @@ async function main(values: Values<typeof options>): Promise<boolean> {
   const secretsFile = join(folder, "secrets.env");
   const secrets = freshSecrets();
   await writeDevVars({ ...secrets, AFTERCLICK_GRACE_MS: String(GRACE_MS) }, secretsFile);
+  // The whole content of a sender without its name.
+  const { AFTERCLICK_JOIN_KEY: misplaced } = freshSecrets();
+  await appendFile(secretsFile, `AFTERCLICK_SENDERS='${JSON.stringify({ header: "x-signature", secret: misplaced })}'\n`);
   const port = await anyFreePort();
   const victim = new Victim({ port, state: join(folder, "state"), secretsFile, logLevel: "error" });
   const target = new Target(new URL(`http://${HOST}:${port}`), secrets);
@@ -68,6 +73,8 @@ async function main(values: Values<typeof options>): Promise<boolean> {
     logs,
     cost(() => victim.group),
     pageRights,
+    disclosure(misplaced),
+    shares,
     races,
     growth,
     kills(victim, GRACE_MS),

@@ -61,6 +61,7 @@ export const extremes: Group = {
       const route = stage.pick(stage.below(10) > 0 ? withBody : routes);
       const name = stage.below(15) === 0 ? stage.pick(PATHS) : `extreme-${stage.below(MODELS)}`;
       const path = filled(route.path, {
+        sender: "stripe",
         model: name,
         id: stage.below(4) === 0 ? stage.pick(PATHS) : id,
         key: stage.pick(["visitor-7", ...PATHS]),

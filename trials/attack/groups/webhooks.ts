@@ -76,6 +76,12 @@ export const webhooks: Group = {
     const flood: Attempt = async () => {
       const headers = { ...right, "webhook-id": "flood", "cf-connecting-ip": target.address() };
       stage.check("forged webhooks from one address", await slowing(() => post(body, headers)));
+      const between = { "cf-connecting-ip": target.address() };
+      const forge = async () => {
+        await target.send("POST", "/v1/hooks/stripe", { json: {}, headers: between });
+        return post(body, { ...headers, ...between });
+      };
+      stage.check("forged webhooks with other refusals between them", await slowing(forge));
     };
 
     const replay: Attempt = async () => {
