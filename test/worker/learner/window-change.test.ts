@@ -234,3 +234,29 @@ it("a goal takes another window of its own in the same way", async () => {
     await verify(() => log);
   }
 });
+
+it("windows whose buckets do not fit into each other follow one another", async () => {
+  const name = await model(1);
+  for (let i = 0; i < 12; i++) {
+    until(11 * i);
+    const [id] = await show(name, { action: ["tent", "mug", "lamp"][i % 3] }, {});
+    await recommend(name, { limit: 2 });
+    await order({ impressionId: id }, `own-${i}-${name}`, 11 * i + [0, 2, 4][i % 3]);
+    if (i % 4 === 3) await ringAll(name, 1);
+  }
+  let now = 140;
+  for (const minutes of [7, 50, 13, 300, 60]) {
+    until(now);
+    const window = { ms: minutes * MINUTE_MS };
+    await changed(name, 1, { window });
+    await expectRight(name, window);
+    await expectConsistent(name);
+    const [id] = await show(name, {});
+    expect(await order({ impressionId: id }, `after-${minutes}-${name}`, now)).toBe("applied");
+    now += 40;
+    until(now);
+    await ringAll(name, 1);
+    await expectConsistent(name);
+  }
+  expect(await describeModel(name)).toMatchObject({ incidents: { missed: 0, refused: 0 } });
+});

@@ -193,11 +193,10 @@ export class ConversionStore {
 
   /** The impression that a conversion did not meet under some windows, and meets under others. */
   #takerOf({ impression, key, action, goal, at }: Row, before: Windows, after: Windows): string | undefined {
-    const delay = at - shownAtOf(impression);
-    if (this.#impressions.find(impression)) {
-      return delay > windowOf(before, goal) && delay <= windowOf(after, goal) ? impression : undefined;
-    }
-    return key === null ? undefined : this.#impressions.newestWithKey([key], action, at - windowOf(after, goal), at + 1);
+    const [from, until] = [at - windowOf(after, goal), at - windowOf(before, goal)];
+    if (!this.#impressions.find(impression)) return key === null ? undefined : this.#impressions.newestWithKey([key], action, from, until);
+    const shownAt = shownAtOf(impression);
+    return shownAt >= from && shownAt < until ? impression : undefined;
   }
 
   #setStatus(conversion: StoredConversion, status: ConversionStatus, goals: Goals | null): void {
