@@ -109,8 +109,8 @@ export function durableStorage(disk: Disk, isolate: Isolate): DurableObjectStora
   };
   const sizeOf = (pragma: string): number => Number(Object.values(disk.exec(`PRAGMA ${pragma}`, [])[0])[0]);
   const storage = {
-    // Only a learner of an earlier version than its state writes there.
-    kv: { get: () => undefined },
+    // Only a learner that could not start writes there.
+    kv: { get: () => undefined, put: () => {}, delete: () => true },
     sql: {
       exec,
       get databaseSize() {
