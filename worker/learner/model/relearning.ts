@@ -21,6 +21,8 @@ import { changeWindows } from "./window-change.ts";
 /** After so many rows of the log the policies are saved. After an interruption at most as many are learnt again. */
 export const SAVING = { rows: 20_000 };
 
+/** Rows that are learnt before other calls have their turn. */
+const STEP_ROWS = 256;
 /** A relearning that is behind by fewer rows takes over in one transaction. */
 const CAUGHT_UP_ROWS = 1000;
 
@@ -164,7 +166,7 @@ export class Relearning {
   }
 
   #learnPage(learning: Learning): boolean {
-    const page = this.#store.log.page(learning.seq, undefined, { copied: true });
+    const page = this.#store.log.page(learning.seq, undefined, { copied: true, most: STEP_ROWS });
     if (page.length === 0) return true;
     this.#learn(learning, page);
     return false;

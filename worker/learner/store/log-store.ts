@@ -37,7 +37,11 @@ export class LogStore {
   }
 
   /** The next page of rows after a row, up to another; empty at the end. @param copied includes the marks that a shard has copied. */
-  page(seq: number, upTo = Number.MAX_SAFE_INTEGER, { copied = false }: { readonly copied?: boolean } = {}): LogRow[] {
+  page(
+    seq: number,
+    upTo = Number.MAX_SAFE_INTEGER,
+    { copied = false, most = PAGE_LINES }: { readonly copied?: boolean; readonly most?: number } = {},
+  ): LogRow[] {
     const lines: LogRow[] = [];
     let bytes = 0;
     for (const line of this.#after(seq, copied ? [] : this.#copied)) {
@@ -45,7 +49,7 @@ export class LogStore {
       lines.push(line);
       if (line.type === "impression") bytes += line.features.byteLength + JSON.stringify([line.context, line.decision]).length;
       if (line.type === "mark") bytes += line.content.length;
-      if (lines.length === PAGE_LINES || bytes >= PAGE_BYTES) break;
+      if (lines.length === most || bytes >= PAGE_BYTES) break;
     }
     return lines;
   }
