@@ -28,7 +28,7 @@ export class Learner extends DurableObject<Environment> {
   readonly #audiences: readonly object[] = [];
   readonly #upkeep?: Upkeep;
   /** Why each call fails. Absent if the state can be opened. */
-  readonly #refusal?: unknown;
+  readonly #refusal?: Error;
 
   static {
     for (const [place, { prototype }] of AUDIENCES.entries()) {
@@ -54,6 +54,8 @@ export class Learner extends DurableObject<Environment> {
       this.#upkeep = parts.upkeep;
       void ctx.blockConcurrencyWhile(() => parts.upkeep.start());
     } catch (error) {
+      // Any other failure than a refusal may pass: the next call starts again.
+      if (!(error instanceof Error && "status" in error)) throw error;
       this.#refusal = error;
       ctx.storage.kv.put(WAS_BEHIND, true);
     }
