@@ -19,9 +19,9 @@ interface Decoded {
  * own reader, and that of the version before makes the new form of its header and of the policies. So pages and workers are deployed in
  * either order.
  */
-const READERS: Readonly<Record<string, (written: Decoded) => Decoded>> = {
-  [`${FORMAT}.${FEATURE_SCHEMA}`]: (written) => written,
-};
+const READERS: ReadonlyMap<string, (written: Decoded) => Decoded> = /* @__PURE__ */ new Map([
+  [`${FORMAT}.${FEATURE_SCHEMA}`, (written: Decoded) => written],
+]);
 
 /** Encodes a header, and the bytes of each policy. */
 export async function encode(header: object, parts: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
@@ -51,9 +51,9 @@ export async function decode<Header>(bytes: Uint8Array<ArrayBuffer>) {
   if (digest.some((byte, i) => byte !== bytes[i])) throw new SnapshotError("checksum", "the publication does not match its checksum");
   let offset = HEADER_AT + new DataView(bytes.buffer, bytes.byteOffset).getUint32(DIGEST_BYTES);
   const { format, schema, lengths, ...header } = parsed(bytes.subarray(HEADER_AT, offset));
-  const read = Object.hasOwn(READERS, `${format}.${schema}`) ? READERS[`${format}.${schema}`] : undefined;
+  const read = READERS.get(`${format}.${schema}`);
   if (!read) {
-    const known = Object.keys(READERS).join(", ");
+    const known = Array.from(READERS.keys()).join(", ");
     throw new SnapshotError("version", `publication format ${format}.${schema} is none that this version reads: ${known}`);
   }
   // Checked before anything is copied.
