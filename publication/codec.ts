@@ -19,9 +19,7 @@ interface Decoded {
  * own reader, and that of the version before makes the new form of its header and of the policies. So pages and workers are deployed in
  * either order.
  */
-const READERS: ReadonlyMap<string, (written: Decoded) => Decoded> = /* @__PURE__ */ new Map([
-  [`${FORMAT}.${FEATURE_SCHEMA}`, (written: Decoded) => written],
-]);
+const readers = () => new Map([[`${FORMAT}.${FEATURE_SCHEMA}`, (written: Decoded): Decoded => written]]);
 
 /** Encodes a header, and the bytes of each policy. */
 export async function encode(header: object, parts: readonly Uint8Array[]): Promise<Uint8Array<ArrayBuffer>> {
@@ -51,9 +49,9 @@ export async function decode<Header>(bytes: Uint8Array<ArrayBuffer>) {
   if (digest.some((byte, i) => byte !== bytes[i])) throw new SnapshotError("checksum", "the publication does not match its checksum");
   let offset = HEADER_AT + new DataView(bytes.buffer, bytes.byteOffset).getUint32(DIGEST_BYTES);
   const { format, schema, lengths, ...header } = parsed(bytes.subarray(HEADER_AT, offset));
-  const read = READERS.get(`${format}.${schema}`);
+  const read = readers().get(`${format}.${schema}`);
   if (!read) {
-    const known = Array.from(READERS.keys()).join(", ");
+    const known = Array.from(readers().keys()).join(", ");
     throw new SnapshotError("version", `publication format ${format}.${schema} is none that this version reads: ${known}`);
   }
   // Checked before anything is copied.
