@@ -16,7 +16,7 @@ import { eventSource } from "../../worker/support/event-source.ts";
 
 const KINDS = ["default", "funnel"];
 const logOf = (kind: string): string[] =>
-  gunzipSync(readFileSync(`test/fixtures/2026-11-30/${kind}/events.jsonl.gz`))
+  gunzipSync(readFileSync(`test/fixtures/0.1.0/${kind}/events.jsonl.gz`))
     .toString()
     .trimEnd()
     .split("\n");
