@@ -2,7 +2,7 @@
 export interface Delivery {
   /** `waiting`: the same items go again later. */
   readonly status: "delivered" | "refused" | "waiting";
-  /** What was answered. */
+  /** The text of the answer. */
   readonly answer?: string;
   /** What somebody has to mend before the items can arrive. */
   readonly remedy?: string;

@@ -74,7 +74,7 @@ interface Delivery {
   readonly token: TokenContent;
 }
 
-/** Who sends a report. */
+/** The sender of a report. */
 interface Sending {
   readonly known: KnownModels;
   readonly asker: string | undefined;

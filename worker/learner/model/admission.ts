@@ -9,7 +9,7 @@ import type { Shares } from "./shares.ts";
 /** Most refused impressions that are remembered. */
 const MOST_REFUSED = 10_000;
 
-/** Who asks for something of a limit. `asker`: the name of a page's address in this minute. */
+/** The sender of a request that uses up a limit. `asker`: the name of a page's address in this minute. */
 export interface Asking {
   readonly byPage: boolean;
   readonly asker?: string;

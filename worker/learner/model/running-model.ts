@@ -82,7 +82,7 @@ export class RunningModel {
     return { policies, served: { ...(await this.#standIn()).unlearnt, catalogue: this.#store.catalogue, version } };
   }
 
-  /** What takes impressions: policies that append them, if they run, and others that only check their features. */
+  /** The policies that append impressions, if they run, and others that only check features. */
   async taking(): Promise<{ readonly policies?: Policies; readonly checking: Policies; readonly featurize: Featurizer }> {
     const policies = await this.readable();
     if (policies) return { policies, checking: policies, featurize: this.#current.get().featurize() };

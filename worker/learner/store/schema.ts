@@ -36,7 +36,7 @@ const COLUMNS = {
   names: "name TEXT PRIMARY KEY, id TEXT NOT NULL",
   /** A hashed join key of a decision, by the first impression of its list. */
   keys: "key TEXT, impression TEXT, PRIMARY KEY (key, impression)",
-  /** What an impression has brought: its reward, whether it has converted, the delay and the amounts of each goal. */
+  /** The outcome of an impression: its reward, whether it has converted, the delay and the amounts of each goal. */
   outcomes: "id TEXT PRIMARY KEY, reward REAL NOT NULL, converted INTEGER NOT NULL, delays TEXT, amounts TEXT",
   /** A conversion as it was reported, and whether it counts. `impression`: with a space and `seq` after it, once the event came again. */
   conversions: `seq INTEGER PRIMARY KEY, impression TEXT NOT NULL, goal TEXT NOT NULL, event TEXT NOT NULL, reward REAL, at INTEGER NOT NULL,
