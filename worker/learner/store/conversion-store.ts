@@ -107,29 +107,19 @@ export class ConversionStore {
     status: ConversionStatus,
     goals: Goals | null,
   ): void {
-    // The same event may have been undone, or have been late. That row stays in the log, and gives up the name.
-    this.#database.query(
-      `UPDATE conversions SET impression = impression || ' ' || seq
-       WHERE impression = ? AND goal = ? AND event = ? AND at = ? AND reward IS ? AND status IN ('void', 'late')`,
-      impression,
-      goal,
-      event,
-      at,
-      reward,
-    );
-    this.#database.query(
-      `INSERT INTO conversions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      this.#database.next(),
-      impression,
-      goal,
-      event,
-      reward,
-      at,
-      status,
-      from.key ?? null,
-      from.action ?? null,
-      from.restates ? 1 : null,
-    );
+    const name = [impression, goal, event, reward, at];
+    const row = [this.#database.next(), ...name, status, from.key ?? null, from.action ?? null, from.restates ? 1 : null];
+    const insert = `INTO conversions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+    // Events without a reward are never the same to the database.
+    if (reward === null || this.#database.query(`INSERT OR IGNORE ${insert} RETURNING seq`, ...row).length === 0) {
+      // The same event was undone, or was late. That row stays in the log, and gives up the name.
+      this.#database.query(
+        `UPDATE conversions SET impression = impression || ' ' || seq
+         WHERE impression = ? AND goal = ? AND event = ? AND reward IS ? AND at = ? AND status IN ('void', 'late')`,
+        ...name,
+      );
+      this.#database.query(`INSERT ${insert}`, ...row);
+    }
     this.#count({ impression, goal, event, reward, at }, status, { by: 1, goals });
   }
 
