@@ -75,7 +75,7 @@ describeInChromium("shop-page", () => {
     const [first, second] = await recommended(page);
     for (const { id, text } of [first, second]) expect(text).toBe(TITLES[id]);
     await buy(page);
-    await expect.poll(async () => (await asked(`/v1/impressions/${first.impressionId}`)).status).toBe("converted");
+    await expect.poll(async () => (await asked(`/v1/impressions/${first.impressionId}`)).status, { timeout: 30_000 }).toBe("converted");
     const price = Number(/[\d.]+(?= EUR)/.exec(first.text)?.[0]);
     expect((await asked(`/v1/impressions/${first.impressionId}`)).reward).toBeCloseTo(price, 3);
     expect((await asked(`/v1/impressions/${second.impressionId}`)).status).toBe("pending");
@@ -93,7 +93,7 @@ describeInChromium("shop-page", () => {
     const cookies = await context.cookies();
     expect(cookies.map(({ name }) => name)).toEqual(["cart"]);
     expect(kept + JSON.stringify(cookies)).not.toContain(impressionId);
-    await expect.poll(async () => (await asked(`/v1/impressions/${impressionId}`)).status).toBe("deferred");
+    await expect.poll(async () => (await asked(`/v1/impressions/${impressionId}`)).status, { timeout: 30_000 }).toBe("deferred");
     expect(await countsOf()).toEqual(before);
     expect(complaints).toEqual([]);
     await context.close();
@@ -111,7 +111,7 @@ describeInChromium("shop-page", () => {
     await page.goto(`${shop.url}/cart`);
     await page.getByRole("button", { name: "Buy" }).click();
     await page.getByRole("heading", { name: "Thank you" }).waitFor();
-    await expect.poll(async () => (await asked(`/v1/impressions/${impressionId}`)).status).toBe("pending");
+    await expect.poll(async () => (await asked(`/v1/impressions/${impressionId}`)).status, { timeout: 30_000 }).toBe("pending");
     expect((await countsOf()).converted).toBe(before.converted);
     await context.close();
   });

@@ -1,4 +1,4 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
 import { verify } from "../../../cli/verify/verification.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, show, statusesOf, statusOf } from "../support/client.ts";
@@ -98,29 +98,6 @@ it("are the same in any order, after a rollback, a relearning and an import", as
     vi.setSystemTime(START);
   }
   expect(states[1]).toEqual(states[0]);
-});
-
-it("a database of an earlier version is counted by goal when it opens", async () => {
-  const model = await createModel({ goals });
-  const [clicked, bought] = await show(model, {}, {}, {});
-  tick(MINUTE_MS);
-  await tell(clicked, "click", 1, 1000);
-  await tell(bought, "purchase", 20, 1000);
-  await tell(bought, "purchase", -5, 2000);
-  const [before, metrics] = [await describeModel(model), await metricsOf(model)];
-  await runInDurableObject(learnerOf(model), (_, { storage: { sql } }) => {
-    sql.exec(`UPDATE outcomes SET converted = 1; UPDATE tallies SET converted = 2, observed = 2;
-      INSERT INTO delays SELECT '', cohort, bin, length, count, delay FROM delays WHERE goal = 'click' ON CONFLICT DO UPDATE SET count = 2;
-      DROP TABLE activations; DROP TABLE arms; DROP TABLE reached; DROP TABLE holdouts;
-      ALTER TABLE outcomes DROP COLUMN amounts; ALTER TABLE relearnt_outcomes DROP COLUMN amounts; UPDATE schema SET version = 15;
-      UPDATE progress SET counters = json_set(counters, '$.converted', 2)`);
-    const [{ counters }] = sql.exec<{ counters: string }>("SELECT counters FROM progress").toArray();
-    const earlier = Object.fromEntries(Object.entries(JSON.parse(counters)).filter(([name]) => !name.startsWith("goal ")));
-    sql.exec("UPDATE progress SET counters = ?", JSON.stringify(earlier));
-  });
-  await evictDurableObject(learnerOf(model));
-  expect(await describeModel(model)).toEqual({ ...before, bytes: expect.any(Number) });
-  expect(await metricsOf(model)).toEqual({ ...metrics });
 });
 
 it("an order without a currency counts in that of its goal", async () => {
