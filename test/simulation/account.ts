@@ -96,7 +96,7 @@ function conversionsOf(shop: Shop, { impressions, conversions, marks }: LearnerE
   const sent = Map.groupBy(shop.sales, key);
   const wrong = Array.from(logged.keys()).flatMap((name) => (sent.has(name) ? [] : `${name} was never sent`));
   for (const [name, rows] of logged) {
-    // What a rollback undid may be sent again, and so may what was late because its impression was undone.
+    // Events that a rollback undid may be sent again. So may those that were late because their impression was undone.
     const standing = rows.filter(({ status }) => status !== "void" && status !== "late");
     if (standing.length > 1) wrong.push(`${name} is there ${standing.length} times`);
   }

@@ -20,7 +20,7 @@ import { exported, fieldsOf } from "../support/exported.ts";
 import { failing, learners } from "../support/fault.ts";
 import { goals, metadataOf, session, stripe } from "../support/sent.ts";
 
-// What a rollback undid can be sent again, and then counts once.
+// An event that a rollback undid can be sent again. It then counts once.
 
 useClock();
 afterEach(() => void vi.restoreAllMocks());

@@ -314,7 +314,7 @@ it.each([
 it("leaves no file of a day that a reset deletes while a file is written", async () => {
   const model = await begun();
   await whileWriting(model, async () => {
-    // What is refused deletes nothing.
+    // A refused reset deletes nothing.
     expect((await call("POST", `/v1/models/${model}/reset`, { window: { ms: -1 } })).status).toBe(422);
     expect((await keysOf(model)).length).toBeGreaterThan(0);
     expect((await call("POST", `/v1/models/${model}/reset`, {})).status).toBe(200);
