@@ -1,7 +1,7 @@
 import { otfLinUcb, Recommender } from "afterclick";
 import { expect, it } from "vitest";
 import { uuidAt } from "../../worker/domain/ids/uuid.ts";
-import { account, closing, type LearnerExport } from "./account.ts";
+import { account, closing, exportOf } from "./account.ts";
 import type { Sale, Shop } from "./shop.ts";
 import type { World } from "./world.ts";
 
@@ -24,10 +24,12 @@ interface Case {
   readonly status?: string;
   readonly answer?: string;
   readonly state?: "live" | "void";
+  /** The log's lines in their order. "void" is the event before the rollback undid it. */
+  readonly log?: readonly ("impression" | "conversion" | "rollback" | "void")[];
 }
 
 /** The events of one conversion of one impression. */
-async function judged({ delay, answeredAt, status = "late", answer = "late", state = "live" }: Case): Promise<string[]> {
+async function judged({ delay, answeredAt, status = "late", answer = "late", state = "live", ...given }: Case): Promise<string[]> {
   const id = uuidAt(shownAt, new Uint8Array(10));
   const policy = otfLinUcb({ dimension: 2 });
   const recommender = await Recommender.create({ policy, window: { ms: WINDOW_MS }, seed: 1 });
@@ -38,10 +40,18 @@ async function judged({ delay, answeredAt, status = "late", answer = "late", sta
     event: "a",
     reward: 1,
     at: shownAt + delay,
-    answers: new Set([answer]),
-    answeredAt,
+    answers: new Map([[answer, answeredAt]]),
   };
-  const { answers: _, answeredAt: __, ...sent } = sale;
+  const log = given.log ?? ["impression", "conversion", ...(state === "void" ? ["rollback" as const] : [])];
+  if (log.includes("void")) sale.answers.set("applied", shownAt);
+  const { answers: _, ...sent } = sale;
+  const conversion = { type: "conversion", ...sent, impression: id };
+  const lines = {
+    impression: { type: "impression", id, state, features: [0.5, 0.5], reward: null },
+    conversion: { ...conversion, status },
+    void: { ...conversion, status: "void" },
+    rollback: { type: "mark", mark: "rollback" },
+  };
   const shop = { windowMs: WINDOW_MS, sales: [sale], unknown: 0, shown: [{ id, token: "", registered: true, deferred: false }] };
   const live = state === "live" ? 1 : 0;
   const counts = { applied: 0, conflict: 0, orphan: 0, late: 0, [status]: 1, impressions: live, pending: 0 };
@@ -56,25 +66,31 @@ async function judged({ delay, answeredAt, status = "late", answer = "late", sta
     incidents: { missed: 0, refused: 0, dropped: 0 },
     digest: recommender.policy.digest(),
   };
-  const exported = {
-    description,
-    impressions: [{ type: "impression", id, state, features: [0.5, 0.5], reward: null }],
-    conversions: [{ type: "conversion", ...sent, impression: id, status }],
-    marks: state === "void" ? [{ type: "mark", mark: "rollback" }] : [],
-  };
-  return account(shop as unknown as Shop, {} as World, exported as unknown as LearnerExport);
+  const exported = exportOf(description as never, log.map((line) => JSON.stringify(lines[line])).join("\n"));
+  return account(shop as unknown as Shop, {} as World, exported);
 }
 
 it.each<[string, Case]>([
   ["after the window", { delay: WINDOW_MS + 1, answeredAt: shownAt + WINDOW_MS + 1 }],
   ["once its books are closed", { delay: 0, answeredAt: CLOSES }],
   ["of what was rolled back", { delay: 0, answeredAt: shownAt, state: "void" }],
+  [
+    "whose impression is registered again after a rollback",
+    { delay: 0, answeredAt: shownAt, log: ["rollback", "conversion", "impression"] },
+  ],
+  [
+    "that a rollback undid, once its books are closed",
+    { delay: 0, answeredAt: CLOSES, log: ["impression", "void", "rollback", "conversion"] },
+  ],
 ])("lets a conversion be late %s", async (_, given) => {
   expect(await judged(given)).toEqual([]);
 });
 
 it.each<[string, Case]>([
   ["in the last moment of its window", { delay: WINDOW_MS, answeredAt: CLOSES - 1 }],
+  ["before a rollback", { delay: 0, answeredAt: shownAt, log: ["conversion", "rollback", "impression"] }],
+  ["after a rollback of other impressions", { delay: 0, answeredAt: shownAt, log: ["impression", "rollback", "conversion"] }],
+  ["again after a rollback", { delay: 0, answeredAt: CLOSES - 1, log: ["impression", "void", "rollback", "conversion"] }],
   ["of which only the repetition was answered", { delay: 0, answeredAt: CLOSES - 1, answer: "duplicate" }],
 ])("finds a conversion that was called late though it came in time, %s", async (_, given) => {
   expect(await judged(given)).toEqual([expect.stringMatching(/late, though it came in time$/)]);

@@ -4,7 +4,12 @@ import type { Description } from "../../worker/rpc/message.ts";
 import type { Sale, Shop, Shown } from "./shop.ts";
 import type { World } from "./world.ts";
 
-interface ImpressionLine {
+/** A line's place in the log, which is in the order of the learner's changes. */
+interface Placed {
+  readonly place: number;
+}
+
+interface ImpressionLine extends Placed {
   readonly type: "impression";
   readonly id: string;
   readonly state: "live" | "deferred" | "void";
@@ -13,13 +18,13 @@ interface ImpressionLine {
   readonly reward: number | null;
 }
 
-interface ConversionLine extends Omit<Sale, "impression" | "answers"> {
+interface ConversionLine extends Placed, Omit<Sale, "impression" | "answers"> {
   readonly type: "conversion";
   readonly impression: string;
   readonly status: string;
 }
 
-interface MarkLine {
+interface MarkLine extends Placed {
   readonly type: "mark";
   readonly mark: string;
 }
@@ -37,7 +42,7 @@ export function exportOf(description: Description, log: string): LearnerExport {
   const lines = log
     .trim()
     .split("\n")
-    .map((line) => JSON.parse(line) as ImpressionLine | ConversionLine | MarkLine);
+    .map((line, place) => ({ ...JSON.parse(line), place }) as ImpressionLine | ConversionLine | MarkLine);
   const { impression = [], conversion = [], mark = [] } = Object.groupBy(lines, ({ type }) => type);
   return {
     description,
@@ -89,7 +94,7 @@ export function key({ impression, goal, event, reward, at }: Omit<Sale, "answers
 }
 
 function conversionsOf(shop: Shop, { impressions, conversions, marks }: LearnerExport): string[] {
-  const states = new Map(impressions.map(({ id, state }) => [id, state]));
+  const registered = new Map(impressions.map((line) => [line.id, line]));
   const keyed = new Set(shop.sales.filter(({ impression }) => impression === null).map(({ event }) => event));
   // The learner decides which impression a key joins.
   const logged = Map.groupBy(conversions, (line) => key(keyed.has(line.event) ? { ...line, impression: null } : line));
@@ -100,19 +105,32 @@ function conversionsOf(shop: Shop, { impressions, conversions, marks }: LearnerE
     const standing = rows.filter(({ status }) => status !== "void" && status !== "late");
     if (standing.length > 1) wrong.push(`${name} is there ${standing.length} times`);
   }
-  const answeredAt = (sales: readonly Sale[]) => Math.min(...sales.map(({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt));
-  const rolledBack = marks.some(({ mark }) => mark === "rollback");
+  const rollbacks = marks.filter(({ mark }) => mark === "rollback");
   for (const [name, sales] of sent) {
-    const answers = new Set(sales.flatMap(({ answers }) => [...answers]));
-    const line = logged.get(name)?.at(-1);
+    // The earliest time of each answer.
+    const answers = new Map(sales.flatMap(({ answers }) => [...answers]).sort(([, a], [, b]) => b - a));
+    const rows = logged.get(name) ?? [];
+    const line = rows.at(-1);
     const impression = line?.impression ?? sales[0].impression;
     // A keyed conversion that found no impression came after the window of all that its key had.
-    const alone = sales[0].impression === null && !states.has(impression ?? "");
+    const alone = sales[0].impression === null && !registered.has(impression ?? "");
     const inTime = impression !== null && !alone && sales[0].at - shownAtOf(impression) <= shop.windowMs;
-    const state = states.get(impression ?? "");
-    const closed = impression !== null && answeredAt(sales) >= closing(shownAtOf(impression), shop.windowMs);
-    const fate = fateOf({ status: line?.status, inTime, live: state === "live", void: state === "void", closed, answers, rolledBack });
-    if (fate) wrong.push(`${name}, answered ${Array.from(answers).join(" and ") || "never"}: ${fate}`);
+    const { state, place = 0 } = registered.get(impression ?? "") ?? {};
+    // An event is late while a rollback has undone its impression. The impression may be registered again afterwards.
+    const undone = state === "void" || rollbacks.some((rollback) => line && rollback.place < line.place && line.place < place);
+    // An event that a rollback undid is entered again by a later request.
+    const enteredBy = (rows.length > 1 ? answers.get("late") : undefined) ?? Math.min(...answers.values());
+    const closed = impression !== null && enteredBy >= closing(shownAtOf(impression), shop.windowMs);
+    const fate = fateOf({
+      status: line?.status,
+      inTime,
+      live: state === "live",
+      undone,
+      closed,
+      answers,
+      rolledBack: rollbacks.length > 0,
+    });
+    if (fate) wrong.push(`${name}, answered ${Array.from(answers.keys()).join(" and ") || "never"}: ${fate}`);
   }
   return wrong;
 }
@@ -131,15 +149,16 @@ interface Case {
   readonly status: string | undefined;
   readonly inTime: boolean;
   readonly live: boolean;
-  readonly void: boolean;
-  /** Whether the bucket may have been closed at the first answer. */
+  /** Whether a rollback had undone the impression when the event came. */
+  readonly undone: boolean;
+  /** Whether the bucket may have been closed when the event was entered. */
   readonly closed: boolean;
-  readonly answers: ReadonlySet<string>;
+  readonly answers: ReadonlyMap<string, number>;
   readonly rolledBack: boolean;
 }
 
 /** Errors in the status of a conversion. */
-function fateOf({ status, inTime, live, void: undone, closed, answers, rolledBack }: Case): string | undefined {
+function fateOf({ status, inTime, live, undone, closed, answers, rolledBack }: Case): string | undefined {
   const wasLate = answers.has("late") && !rolledBack;
   if (wasLate && status !== "late") return `called late, and in the log as ${status ?? "nothing"}`;
   if (status === "late" && inTime && !closed && !undone) return "late, though it came in time";

@@ -122,7 +122,7 @@ async function reported({ clock, faults, world, caller, shop }: Scene): Promise<
   // Ids are drawn before the first blow.
   const [first, second, third, fourth] = await Promise.all([0, 1, 2, 3].map((i) => shop.show(ACTIONS[i % 3].id, START + i)));
   const sale = ({ id: impression }: { readonly id: string }, event: string, reward: number | null, seconds: number): Sale => {
-    return { impression, goal: "conversion", event, reward, at: START + seconds * 1000, answers: new Set() };
+    return { impression, goal: "conversion", event, reward, at: START + seconds * 1000, answers: new Map() };
   };
   await create(caller);
   for (const shown of [first, second, third]) shop.register(shown);

@@ -6,6 +6,10 @@ export const keptSeeds: readonly number[] = [
   476, 1538,
   // An activation was accepted, and the isolate that held its registration died. The shop's record took it for registered.
   20088,
+  // A backend's activation was forgotten after an hour, and the isolate registered its impression later.
+  1898, 6576,
+  // An event came while a rollback had undone its impression, or again after its bucket was closed. Both are late; the law did not know.
+  795, 7451,
 ];
 
 /** The same for models with several shards. */

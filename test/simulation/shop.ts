@@ -26,9 +26,8 @@ export interface Sale {
   /** Null if retracted. */
   readonly reward: number | null;
   readonly at: number;
-  readonly answers: Set<string>;
-  /** The latest time read by any machine when the first answer arrived. */
-  answeredAt?: number;
+  /** The latest time that any machine read when each answer first arrived. */
+  readonly answers: Map<string, number>;
 }
 
 /** A request that is repeated until it is answered. */
@@ -150,7 +149,7 @@ export class Shop {
     this.report(id, type, sales, this.#delayOf(sales));
     // Another sender uses the same id with other content.
     if (!this.#dice.chance(0.1)) return;
-    const others = sales.map((sale) => ({ ...sale, reward: this.#reward(), answers: new Set<string>(), answeredAt: undefined }));
+    const others = sales.map((sale) => ({ ...sale, reward: this.#reward(), answers: new Map<string, number>() }));
     this.report(id, "conversion", others, this.#delayOf(others));
   }
 
@@ -161,7 +160,7 @@ export class Shop {
     const goal = this.#dice.chance(0.8) ? "conversion" : "review";
     const reward = type === "conversion.retracted" ? null : this.#reward();
     const whose = this.#dice.chance(0.15) ? { impression: null, key: this.#visitor() } : { impression: id };
-    return { ...whose, goal, event, reward, at, answers: new Set() };
+    return { ...whose, goal, event, reward, at, answers: new Map() };
   }
 
   #reward(): number {
@@ -184,7 +183,7 @@ export class Shop {
     this.#post(id, delay, async () => {
       const reply = await this.#caller.webhook(id, body);
       if (reply?.status === 202) this.#acknowledge(sales, reply.body.conversions);
-      else if (reply?.status === 422) for (const { answers } of sales) answers.add("refused");
+      else if (reply?.status === 422) for (const { answers } of sales) answers.set("refused", this.#clock.latest);
       return reply?.status === 202 || reply?.status === 422;
     });
   }
@@ -193,8 +192,7 @@ export class Shop {
     if (results.length !== sales.length) throw new Error(`expected ${sales.length} results, got ${results.length}`);
     results.forEach(({ status }, place) => {
       const { answers, event, impression, key } = sales[place];
-      answers.add(status);
-      sales[place].answeredAt ??= this.#clock.latest;
+      if (!answers.has(status)) answers.set(status, this.#clock.latest);
       this.#caller.note(`${event} of ${impression ?? key}: ${status}`);
     });
   }

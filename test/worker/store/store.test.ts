@@ -85,3 +85,22 @@ it("takes a deferred impression of a past log from the watermark on", async () =
   const stored = await inStore(model, (store) => Array.from(store.impressions.after(0), ({ id, state }) => ({ id, state })));
   expect(stored).toEqual([{ id: uuidAt(watermark, new Uint8Array(10)), state: "deferred" }]);
 });
+
+it("keeps the note of an impression that the backend has shown until its bucket closes, and a page's until the deferral is over", async () => {
+  const model = await createModel();
+  const shownAt = Date.now();
+  const ids = Array.from({ length: 4 }, (_, n) => uuidAt(shownAt, new Uint8Array(10).fill(n)));
+  const noted = await inStore(model, (store) => {
+    store.transact(() => ids.forEach((id, n) => void store.impressions.noteShown(id, n < 2)));
+    // Both have shown this one.
+    store.transact(() => store.impressions.noteShown(ids[1], false));
+    const oldest = store.impressions.oldestWaiting;
+    store.transact(() => store.deleteWaiting(shownAt + 1));
+    store.transact(() => store.impressions.noteShown(ids[1], true));
+    const open = [store.impressions.oldestWaiting, store.waiting];
+    const taken = store.transact(() => [ids[0], ids[1], ids[2]].map((id) => store.impressions.takeShown(id)));
+    store.transact(() => store.close(shownAt + 1));
+    return { oldest, open, taken, closed: store.waiting };
+  });
+  expect(noted).toEqual({ oldest: shownAt, open: [undefined, 3], taken: [false, true, true], closed: 0 });
+});

@@ -78,13 +78,13 @@ export class Serving implements Implemented<ServingRpc> {
     if (!this.#parts.store.exists) return null;
     const policies = await this.#parts.running.readable();
     const { admission } = this.#parts.current.get();
-    const status = this.#activated(policies, id, () => !admission.isRefused(id));
+    const status = this.#activated(policies, id, false, () => !admission.isRefused(id));
     if (status === "activated" || status === "accepted") await this.#follow([id]);
     return status;
   }
 
   /** @param waits whether the note of an impression may wait for its registration. */
-  #activated(policies: Policies | undefined, id: string, waits: (id: string) => boolean): Message.Activation | null {
+  #activated(policies: Policies | undefined, id: string, byPage: boolean, waits: (id: string) => boolean): Message.Activation | null {
     const { store, current } = this.#parts;
     const { config, live } = current.get();
     const impression = store.impressions.find(id);
@@ -96,7 +96,7 @@ export class Serving implements Implemented<ServingRpc> {
     }
     // An unknown impression may still be registered if it belongs to this generation, and its bucket is open.
     if (shownAtOf(id) < Math.max(store.generation, store.watermark, store.retainedSince) || !waits(id)) return null;
-    store.transact(() => store.impressions.noteShown(id));
+    store.transact(() => store.impressions.noteShown(id, byPage));
     return "accepted";
   }
 
@@ -116,7 +116,7 @@ export class Serving implements Implemented<ServingRpc> {
     // A deferred impression is shown before it converts.
     const { config, live, admission } = current.get();
     const waits = admission.reports(asker);
-    const activated = seen.map((id) => this.#activated(policies, id, waits));
+    const activated = seen.map((id) => this.#activated(policies, id, true, waits));
     const isShown = (id: string) => ["live", "void"].includes(store.impressions.find(id)?.state ?? "");
     const refusals = reached.map(({ goal, impression }) => {
       return pageGoalRefusal(goal, config.goals) ?? (isShown(impression) || waits(impression) ? undefined : NOT_SHOWN);

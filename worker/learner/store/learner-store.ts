@@ -209,9 +209,9 @@ export class LearnerStore {
     return earliest(this.impressions.oldestWaiting, this.conversions.waitingOfPages().oldest);
   }
 
-  /** Deletes what waits for impressions shown before a time. */
+  /** Deletes deferred impressions of before a time, and reports of pages for such impressions that are not registered. */
   deleteWaiting(before: number): void {
-    this.impressions.deleteWaiting(before);
+    this.impressions.deleteWaiting(before, "of pages");
     this.conversions.deleteWaiting(before);
   }
 
@@ -307,7 +307,7 @@ export class LearnerStore {
    * after the window. The watermark only rises.
    */
   close(before: number): void {
-    this.impressions.deleteWaiting(before);
+    this.impressions.deleteWaiting(before, "all");
     // Earlier ones were looked at when their buckets closed. Only an import adds rows there.
     this.conversions.expire(this.watermark, before);
     this.database.set("watermark = max(watermark, ?)", before);

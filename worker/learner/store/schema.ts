@@ -30,8 +30,8 @@ const COLUMNS = {
   blocks: BLOCKS,
   /** An impression that was decided and is not shown yet. */
   deferred: "id TEXT PRIMARY KEY, seq INTEGER NOT NULL, content BLOB NOT NULL",
-  /** An impression that was shown before it was registered. */
-  activations: "id TEXT PRIMARY KEY",
+  /** An impression that was shown before it was registered. `page`: whether only a page says so. */
+  activations: "id TEXT PRIMARY KEY, page INTEGER NOT NULL",
   /** The shop's own name of an impression. */
   names: "name TEXT PRIMARY KEY, id TEXT NOT NULL",
   /** A hashed join key of a decision, by the first impression of its list. */

@@ -29,8 +29,9 @@ export class DeferredStore {
   }
 
   /** Notes that an impression was shown which is not registered yet. */
-  noteShown(id: string): void {
-    this.#database.query("INSERT OR IGNORE INTO activations VALUES (?)", id);
+  noteShown(id: string, byPage: boolean): void {
+    const insert = "INSERT INTO activations VALUES (?, ?) ON CONFLICT DO UPDATE SET page = min(page, excluded.page)";
+    this.#database.query(insert, id, Number(byPage));
   }
 
   /** Whether an impression was shown before it was registered. The note of it goes. */
@@ -38,9 +39,9 @@ export class DeferredStore {
     return this.#database.query("DELETE FROM activations WHERE id = ? RETURNING id", id).length > 0;
   }
 
-  /** Forgets the notes of impressions that were shown before a time. They cannot be registered any more. */
-  deleteShownBefore(time: number): void {
-    this.#database.query("DELETE FROM activations WHERE id < ?", firstIdAt(time));
+  /** Deletes the notes of impressions that were shown before a time, either all or only those of pages. */
+  deleteShownBefore(time: number, ofPages: boolean): void {
+    this.#database.query(`DELETE FROM activations WHERE id < ?${ofPages ? " AND page" : ""}`, firstIdAt(time));
   }
 
   /** Replaces what is stored of an impression, except its number. */
@@ -77,9 +78,9 @@ export class DeferredStore {
     return this.#database.query<{ count: number }>(counts)[0].count;
   }
 
-  /** The earliest time of an impression that was shown and is not registered. */
-  get oldestShown(): number | undefined {
-    const [{ id }] = this.#database.query<{ id: string | null }>("SELECT min(id) AS id FROM activations");
+  /** The earliest time of an impression that a page has shown and that is not registered. */
+  get oldestShownByPage(): number | undefined {
+    const [{ id }] = this.#database.query<{ id: string | null }>("SELECT min(id) AS id FROM activations WHERE page");
     return id === null ? undefined : shownAtOf(id);
   }
 

@@ -189,8 +189,8 @@ export class ImpressionStore {
   }
 
   /** Notes that an impression was shown before its registration, which then activates it. */
-  noteShown(id: string): void {
-    this.#deferred.noteShown(id);
+  noteShown(id: string, byPage: boolean): void {
+    this.#deferred.noteShown(id, byPage);
   }
 
   /** Whether an impression was shown before it was registered. The note of it goes. */
@@ -313,7 +313,7 @@ export class ImpressionStore {
 
   /** Time of the oldest one of them. */
   get oldestWaiting(): number | undefined {
-    return earliest(this.#deferred.oldestSince(0), this.#deferred.oldestShown);
+    return earliest(this.#deferred.oldestSince(0), this.#deferred.oldestShownByPage);
   }
 
   /** Time of the oldest impression shown at a bound of buckets or later. */
@@ -350,9 +350,12 @@ export class ImpressionStore {
     );
   }
 
-  /** Deletes the impressions that were to be shown before a time and were not, or were and were not registered. */
-  deleteWaiting(before: number): void {
-    this.#deferred.deleteShownBefore(before);
+  /**
+   * Deletes the impressions that were to be shown before a time and were not, and the notes of those that were and are not registered.
+   * @param notes the backend is believed until the bucket closes, because an isolate may register late.
+   */
+  deleteWaiting(before: number, notes: "of pages" | "all"): void {
+    this.#deferred.deleteShownBefore(before, notes === "of pages");
     for (const row of this.#deferred.deleteBefore(before)) this.#deleteUnused(row);
   }
 
