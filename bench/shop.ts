@@ -1,5 +1,5 @@
 import { delayLinTs, type EncoderOptions, encoder, type NamedFeatures, Recommender } from "afterclick";
-import { stream } from "../simulation/stream.ts";
+import { stream } from "../src/simulation/stream.ts";
 
 // A shop's catalogue, its visitors, and a model of the default policy that has learnt from them.
 

@@ -2,9 +2,9 @@
 
 import { readFile } from "node:fs/promises";
 import { DelayEstimate, delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
-import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../simulation/delay-law.ts";
-import { type Stream, stream } from "../simulation/stream.ts";
-import { concealed, converting, type World } from "../simulation/world.ts";
+import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../src/simulation/delay-law.ts";
+import { type Stream, stream } from "../src/simulation/stream.ts";
+import { concealed, converting, type World } from "../src/simulation/world.ts";
 import { bootstrap } from "./beyond/bootstrap.ts";
 import { coverage } from "./beyond/coverage.ts";
 import { DIMENSION, digitsWorld } from "./beyond/digits.ts";

@@ -1,7 +1,7 @@
 // Calandriello, Carratino, Lazaric, Valko, Rosasco, 2022: Scaling Gaussian Process Optimization by Evaluating a Few Unique
 // Candidates Multiple Times.
 import { epsilonGreedy, miniGpEi, miniGpUcb, type Outcome, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
-import { stream } from "../simulation/stream.ts";
+import { stream } from "../src/simulation/stream.ts";
 import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
 
 const HORIZON = 2000;

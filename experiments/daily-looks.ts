@@ -1,7 +1,7 @@
 import { DelayEstimate } from "afterclick";
-import { stream } from "../simulation/stream.ts";
 import { type ArmComparison, compareArms } from "../src/comparison/arm-comparison.ts";
 import { type ArmStep, armSteps } from "../src/comparison/arm-step.ts";
+import { stream } from "../src/simulation/stream.ts";
 
 /** Days of an experiment. A run that never decides counts as so many. */
 export const HORIZON = 28;

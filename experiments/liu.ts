@@ -1,8 +1,8 @@
 // Liu, Kang, Lee, 2025: Lipschitz Bandits with Stochastic Delayed Feedback.
 import { type Choice, delayedZooming, dlpp, type PolicyDescriptor, Recommender } from "afterclick";
-import { type DelayLaw, fixed, geometric, uniformDelay } from "../simulation/delay-law.ts";
-import { cumulative, stream } from "../simulation/stream.ts";
-import { play } from "../simulation/world.ts";
+import { type DelayLaw, fixed, geometric, uniformDelay } from "../src/simulation/delay-law.ts";
+import { cumulative, stream } from "../src/simulation/stream.ts";
+import { play } from "../src/simulation/world.ts";
 import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
 
 const HORIZON = 60_000;

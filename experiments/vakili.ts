@@ -10,9 +10,9 @@ import {
   Recommender,
   squaredExponential,
 } from "afterclick";
-import { poisson } from "../simulation/delay-law.ts";
-import { cumulative, stream } from "../simulation/stream.ts";
-import { play, type World } from "../simulation/world.ts";
+import { poisson } from "../src/simulation/delay-law.ts";
+import { cumulative, stream } from "../src/simulation/stream.ts";
+import { play, type World } from "../src/simulation/world.ts";
 import type { Curve, Experiment, Paper } from "./runs/experiment.ts";
 
 const HORIZON = 1000;

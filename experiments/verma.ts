@@ -14,9 +14,9 @@ import {
   uniform,
 } from "afterclick";
 import { csvParse } from "d3-dsv";
-import { type DelayLaw, fixed, poisson } from "../simulation/delay-law.ts";
-import { cumulative, type Stream, stream } from "../simulation/stream.ts";
-import { play, type Taken, type World } from "../simulation/world.ts";
+import { type DelayLaw, fixed, poisson } from "../src/simulation/delay-law.ts";
+import { cumulative, type Stream, stream } from "../src/simulation/stream.ts";
+import { play, type Taken, type World } from "../src/simulation/world.ts";
 import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
 
 export interface Model {

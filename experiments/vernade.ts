@@ -1,7 +1,7 @@
 import { otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
-import { type DelayLaw, geometric, logNormalMixture } from "../simulation/delay-law.ts";
-import { cumulative, stream } from "../simulation/stream.ts";
-import { type Player, play, type World } from "../simulation/world.ts";
+import { type DelayLaw, geometric, logNormalMixture } from "../src/simulation/delay-law.ts";
+import { cumulative, stream } from "../src/simulation/stream.ts";
+import { type Player, play, type World } from "../src/simulation/world.ts";
 import type { Curve, Experiment, Paper } from "./runs/experiment.ts";
 
 const DIMENSION = 5;

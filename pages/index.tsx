@@ -1,5 +1,5 @@
 import { render, useLayoutEffect, useState } from "hono/jsx/dom";
-import { SHOP_MODEL } from "../demo/assortment.ts";
+import { SHOP_MODEL } from "../src/simulation/assortment.ts";
 import { Dashboard } from "./dashboard/dashboard.tsx";
 import { Regret } from "./dashboard/regret.tsx";
 import { SignIn, WRONG_KEY } from "./dashboard/sign-in.tsx";

@@ -20,7 +20,7 @@ for (const platform of ["node", "workerd", "edge-light", "browser", "slim"]) {
   });
 }
 await build({
-  entryPoints: ["local/index.ts"],
+  entryPoints: ["src/local/index.ts"],
   outfile: "dist/local.js",
   ...shared,
   platform: "neutral",
@@ -33,7 +33,7 @@ for (const [name, entry, format] of [
   ["beacon-script", "script", "iife"],
 ] as const) {
   await build({
-    entryPoints: [`beacon/${entry}.ts`],
+    entryPoints: [`src/beacon/${entry}.ts`],
     outfile: `dist/${name}.js`,
     ...shared,
     format,

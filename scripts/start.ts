@@ -5,7 +5,7 @@ import { callersKeys } from "../cli/callers-keys.ts";
 import { command } from "../cli/command.ts";
 import { DEV_VARS, freshSecrets, readDevVars, writeDevVars } from "../cli/dev-vars.ts";
 import { print } from "../cli/terminal.ts";
-import { SHOP_MODEL, shopActions, shopModel } from "../demo/assortment.ts";
+import { SHOP_MODEL, shopActions, shopModel } from "../src/simulation/assortment.ts";
 import { anyFreePort, askedToStop, isFree, StartError, WorkerProcess } from "./worker-process.ts";
 
 const DEFAULT_PORT = 8787;

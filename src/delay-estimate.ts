@@ -1,8 +1,8 @@
-import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "./argument.ts";
 import { type ConversionRate, DelayLaw } from "./model/delay/delay-law.ts";
 import { binOf, Delays, settingsOf } from "./model/delay/delays.ts";
 import { Rhythm } from "./model/delay/rhythm.ts";
-import { malformed } from "./snapshot.ts";
+import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "./values/argument.ts";
+import { malformed } from "./values/snapshot.ts";
 
 /** Options of `DelayEstimate`. */
 export interface DelayEstimateOptions {

@@ -1,11 +1,11 @@
 import { compileCore } from "#core-module";
-import { finiteNumber, onlyKeys, record } from "./argument.ts";
 import { instantiate } from "./core/core.ts";
 import {
   type ImprovementRequest,
   expectedImprovement as improvement,
   logExpectedImprovement,
 } from "./model/gaussian-process/expected-improvement.ts";
+import { finiteNumber, onlyKeys, record } from "./values/argument.ts";
 
 /** Expected improvement without a policy, for research. The policies score with the same functions. */
 export interface ExpectedImprovement {

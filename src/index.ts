@@ -4,8 +4,6 @@
  * @module afterclick
  */
 
-export type { ConversionEvent } from "./conversion-event.ts";
-export { CLOCK_TOLERANCE_MS } from "./conversion-time.ts";
 export {
   type DelayDistribution,
   DelayEstimate,
@@ -22,7 +20,6 @@ export type { Points } from "./encoding/points.ts";
 export { ENCODER_VERSION } from "./encoding/scale.ts";
 export type { NamedFeatures } from "./encoding/terms.ts";
 export { vocabularyOf } from "./encoding/vocabulary.ts";
-export { NumericalError, SnapshotError, UnsupportedError } from "./errors.ts";
 export type { Figure } from "./evaluation/estimate/enough.ts";
 export type { Estimate } from "./evaluation/estimate/estimate.ts";
 export { type Evaluation, evaluate } from "./evaluation/evaluation.ts";
@@ -32,8 +29,11 @@ export type { LoggedItem, LoggedList } from "./evaluation/lists/list-log.ts";
 export type { LoggedConversion, LoggedDecision } from "./evaluation/log/log.ts";
 export type { EvaluationRequest } from "./evaluation/weighed-log.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";
-export { type GoalEvent, goalOutcomes } from "./goal-outcomes.ts";
-export type { GoalOptions, Goals, GoalValue } from "./goals.ts";
+export type { ConversionEvent } from "./ledger/conversion-event.ts";
+export { CLOCK_TOLERANCE_MS } from "./ledger/conversion-time.ts";
+export { type GoalEvent, goalOutcomes } from "./ledger/goal-outcomes.ts";
+export type { GoalOptions, Goals, GoalValue } from "./ledger/goals.ts";
+export type { ConversionStatus, Impression, ImpressionStatus } from "./ledger/ledger.ts";
 export { merge } from "./merge.ts";
 export type { ConversionRate } from "./model/delay/delay-law.ts";
 export type { Window } from "./model/delay/window.ts";
@@ -55,7 +55,6 @@ export type { RewardRange } from "./model/goals/stated.ts";
 export type { BoxSettings, RegionSettings } from "./model/lipschitz/box.ts";
 export type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
 export type { FamilyBounds } from "./model/random-chances.ts";
-export type { ConversionStatus, Impression, ImpressionStatus } from "./pending.ts";
 export type { Candidate, ChooseRequest } from "./policy/choose-request.ts";
 export type { Choice } from "./policy/chooser.ts";
 export * from "./policy/factories.ts";
@@ -70,4 +69,5 @@ export {
   type RecommenderOptions,
   type RecommendRequest,
 } from "./recommender.ts";
-export { isTooFew, type TooFew, tooFew, tooFewText } from "./too-few.ts";
+export { NumericalError, SnapshotError, UnsupportedError } from "./values/errors.ts";
+export { isTooFew, type TooFew, tooFew, tooFewText } from "./values/too-few.ts";

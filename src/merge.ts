@@ -1,11 +1,11 @@
 import { compileCore } from "#core-module";
-import { record, wrongType } from "./argument.ts";
 import { instantiate } from "./core/core.ts";
-import { SnapshotError, UnsupportedError } from "./errors.ts";
 import { onlyDecides } from "./policy/policy.ts";
 import type { PolicyFactory } from "./policy/rule.ts";
 import { Recommender } from "./recommender.ts";
-import { SnapshotReader } from "./snapshot.ts";
+import { record, wrongType } from "./values/argument.ts";
+import { SnapshotError, UnsupportedError } from "./values/errors.ts";
+import { SnapshotReader } from "./values/snapshot.ts";
 
 /** Options that must be the same. */
 const SAME = ["policy", "window", "reward", "goals", "examination", "seed"];

@@ -1,8 +1,8 @@
 import { compileCore } from "#core-module";
-import { record } from "./argument.ts";
 import { instantiate } from "./core/core.ts";
 import { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";
 import { type GaussianProcessSettings, parseGaussianProcess } from "./model/gaussian-process/gaussian-process-settings.ts";
+import { record } from "./values/argument.ts";
 
 /**
  * A Gaussian process without a policy, for research. The policies use the same class.

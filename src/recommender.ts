@@ -1,19 +1,19 @@
 import { compileCore } from "#core-module";
-import { nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./argument.ts";
-import { type ConversionEvent, type ConversionRules, checkedReward, parseConversion } from "./conversion-event.ts";
 import { type Core, instantiate } from "./core/core.ts";
 import { countOf, type Points, rowOf } from "./encoding/points.ts";
-import { SnapshotError } from "./errors.ts";
-import { examinationAt, parseExamination } from "./examination.ts";
-import { type Goals, parseGoals, stateVersionOf } from "./goals.ts";
+import { type ConversionEvent, type ConversionRules, checkedReward, parseConversion } from "./ledger/conversion-event.ts";
+import { examinationAt, parseExamination } from "./ledger/examination.ts";
+import { type Goals, parseGoals, stateVersionOf } from "./ledger/goals.ts";
+import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./ledger/ledger.ts";
 import { isInMs, type Moment, momentOf, parseWindow, type Window } from "./model/delay/window.ts";
 import type { AppendedImpression } from "./model/posterior.ts";
-import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./pending.ts";
 import type { Candidate } from "./policy/choose-request.ts";
 import type { Choice } from "./policy/chooser.ts";
 import { onlyDecides, Policy } from "./policy/policy.ts";
 import type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
-import { counted, malformed, SnapshotReader, SnapshotWriter } from "./snapshot.ts";
+import { nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./values/argument.ts";
+import { SnapshotError } from "./values/errors.ts";
+import { counted, malformed, SnapshotReader, SnapshotWriter } from "./values/snapshot.ts";
 
 /** Options of `Recommender.create`. */
 export interface RecommenderOptions {

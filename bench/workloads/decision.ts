@@ -1,5 +1,5 @@
 import { encoder } from "afterclick";
-import { stream } from "../../simulation/stream.ts";
+import { stream } from "../../src/simulation/stream.ts";
 import { programs } from "../program.ts";
 import { actionsOf, contextsOf, DRAWS, decider, encoderOptions, inputsOf, publicationOf, type Size, termsOf } from "../shop.ts";
 import { local, type Missing, prepared, type Variant } from "../variant.ts";

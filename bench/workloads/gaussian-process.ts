@@ -1,5 +1,5 @@
 import { gaussianProcess, squaredExponential } from "afterclick";
-import { stream } from "../../simulation/stream.ts";
+import { stream } from "../../src/simulation/stream.ts";
 import { compileCore } from "../core.ts";
 import { GaussianProcess } from "../peers/typescript/gaussian-process.ts";
 import { type ProgramInputs, programs } from "../program.ts";

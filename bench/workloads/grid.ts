@@ -1,5 +1,5 @@
 import { gpTsSdf, gpUcbSdf, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
-import { stream } from "../../simulation/stream.ts";
+import { stream } from "../../src/simulation/stream.ts";
 import { compileCore } from "../core.ts";
 import type { GridInputs } from "../inputs.ts";
 import { playGrid } from "../peers/typescript/grid.ts";

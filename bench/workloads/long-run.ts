@@ -1,7 +1,7 @@
 import { delayedZooming, miniGpUcb, Recommender, squaredExponential } from "afterclick";
-import { uniformDelay } from "../../simulation/delay-law.ts";
-import { stream } from "../../simulation/stream.ts";
-import { play } from "../../simulation/world.ts";
+import { uniformDelay } from "../../src/simulation/delay-law.ts";
+import { stream } from "../../src/simulation/stream.ts";
+import { play } from "../../src/simulation/world.ts";
 import { cpuTime, prepared, repeated } from "../variant.ts";
 import type { Workload } from "../workload.ts";
 

@@ -1,5 +1,5 @@
 import { otfLinUcb, Recommender } from "afterclick";
-import { stream } from "../../simulation/stream.ts";
+import { stream } from "../../src/simulation/stream.ts";
 import { CoreRidge } from "../core.ts";
 import type { RidgePosterior } from "../inputs.ts";
 import { Ridge } from "../peers/typescript/ridge.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { delayLinTs, gpUcbSdf, otfLinUcb, type PolicyDescriptor, type PolicyFactory, Recommender } from "afterclick";
-import { stream } from "../../simulation/stream.ts";
+import { stream } from "../../src/simulation/stream.ts";
 import { compileCore } from "../core.ts";
 import { columnsOf, publicationOf } from "../shop.ts";
 import { cpuTime, prepared } from "../variant.ts";

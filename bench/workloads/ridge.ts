@@ -1,4 +1,4 @@
-import { stream } from "../../simulation/stream.ts";
+import { stream } from "../../src/simulation/stream.ts";
 import { CoreRidge } from "../core.ts";
 import type { RidgePosterior, ScoringInputs } from "../inputs.ts";
 import { mlMatrixScoring } from "../peers/ml-matrix.ts";

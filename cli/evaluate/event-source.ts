@@ -1,5 +1,5 @@
 import { CLOCK_TOLERANCE_MS, ENCODER_VERSION, type LoggedConversion, Recommender, uniform } from "afterclick";
-import type { Featurizer } from "../../publication/featurizer.ts";
+import type { Featurizer } from "../../src/publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";
 import { freeCandidates } from "../../worker/domain/catalogue/offer.ts";
 import { isRandomList } from "../../worker/domain/catalogue/random-list.ts";

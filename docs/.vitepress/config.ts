@@ -56,7 +56,7 @@ const documents = Object.entries(DOCUMENTS).map(([text, pages]) => ({
     .map(([path, title]) => ({ text: title, link: addressOf(path) })),
 }));
 
-/** Pages that typedoc makes of the comments in `src` and `local`. */
+/** Pages that typedoc makes of the comments in `src`. */
 const reference = {
   text: "Reference",
   items: [

@@ -4,8 +4,8 @@
 // Expired means: a conversion after the window at most.
 // Cost: O(n d) per choice for each step of EM, of which there are up to 200. The normal equations are factorised once per choice.
 import type { AppendedImpression, Candidate } from "afterclick";
-import type { Stream } from "../../simulation/stream.ts";
-import type { Player, Taken } from "../../simulation/world.ts";
+import type { Stream } from "../../src/simulation/stream.ts";
+import type { Player, Taken } from "../../src/simulation/world.ts";
 
 interface BootstrapSettings {
   readonly dimension: number;

@@ -1,9 +1,9 @@
 // The default configuration of the delay-aware policies beside BootstrapLinTS, in the environments of its paper.
 import { delayLinTs, delayLinUcb, type PolicyDescriptor } from "afterclick";
 import { randomGamma } from "d3-random";
-import { type DelayLaw, geometric } from "../../simulation/delay-law.ts";
-import { type Stream, stream } from "../../simulation/stream.ts";
-import { converting } from "../../simulation/world.ts";
+import { type DelayLaw, geometric } from "../../src/simulation/delay-law.ts";
+import { type Stream, stream } from "../../src/simulation/stream.ts";
+import { converting } from "../../src/simulation/world.ts";
 import type { Curve, Experiment } from "../runs/experiment.ts";
 import { figures, regretCurve, regretOf, world } from "../vernade.ts";
 import { bootstrapLinTs } from "./bootstrap-lin-ts.ts";

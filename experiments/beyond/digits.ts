@@ -1,9 +1,9 @@
 // Handwritten digits as a bandit with ten actions. Only the action that equals the image's label converts.
 import type { Candidate } from "afterclick";
 import { csvParseRows } from "d3-dsv";
-import type { DelayLaw } from "../../simulation/delay-law.ts";
-import { stream } from "../../simulation/stream.ts";
-import type { World } from "../../simulation/world.ts";
+import type { DelayLaw } from "../../src/simulation/delay-law.ts";
+import { stream } from "../../src/simulation/stream.ts";
+import type { World } from "../../src/simulation/world.ts";
 
 const ACTIONS = 10;
 const PIXELS = 64;

@@ -1,8 +1,8 @@
 // Options of the delay-aware linear policies: forgetting in a world that changes, and rewards whose log-odds are linear.
 import { delayLinTs, type PolicyDescriptor, Recommender } from "afterclick";
-import { geometric } from "../../simulation/delay-law.ts";
-import { cumulative, type Stream, stream } from "../../simulation/stream.ts";
-import { converting, play, type World } from "../../simulation/world.ts";
+import { geometric } from "../../src/simulation/delay-law.ts";
+import { cumulative, type Stream, stream } from "../../src/simulation/stream.ts";
+import { converting, play, type World } from "../../src/simulation/world.ts";
 import type { Curve, Experiment } from "../runs/experiment.ts";
 
 const ACTIONS = 10;

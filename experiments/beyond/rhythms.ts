@@ -1,7 +1,7 @@
 // The alarm for a broken webhook, in shops whose conversions have a rhythm.
 
 import { DelayEstimate } from "afterclick";
-import { type Stream, stream } from "../../simulation/stream.ts";
+import { type Stream, stream } from "../../src/simulation/stream.ts";
 import type { Curve, Experiment } from "../runs/experiment.ts";
 
 const HOUR = 3_600_000;

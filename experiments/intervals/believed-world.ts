@@ -1,5 +1,5 @@
-import { vectorAt } from "../../publication/featurizer.ts";
-import { type Stream, stream } from "../../simulation/stream.ts";
+import { vectorAt } from "../../src/publication/featurizer.ts";
+import { type Stream, stream } from "../../src/simulation/stream.ts";
 import { type DefaultModel, defaultModel, type ModelOptions } from "../shop/default-model.ts";
 import type { Shop, Visit } from "../shop/shop.ts";
 

@@ -1,5 +1,5 @@
 import { DelayEstimate } from "afterclick";
-import { type Stream, stream } from "../../simulation/stream.ts";
+import { type Stream, stream } from "../../src/simulation/stream.ts";
 import { gridOf, grownAt } from "../../worker/domain/figures/delay-grid.ts";
 import { bucketAt } from "../../worker/domain/impression/bucket.ts";
 import { maturity } from "../../worker/learner/figures/maturity.ts";

@@ -8,8 +8,8 @@ import {
   type LoggedDecision,
   type LoggedList,
 } from "afterclick";
-import { drawRates, EXAMINATION, type KindList, ListPolicy, listLog } from "../../simulation/list-world.ts";
-import { type Stream, stream } from "../../simulation/stream.ts";
+import { drawRates, EXAMINATION, type KindList, ListPolicy, listLog } from "../../src/simulation/list-world.ts";
+import { type Stream, stream } from "../../src/simulation/stream.ts";
 import { type Stated, type StatedFigure, stated } from "./stated-figure.ts";
 
 const ACTIONS = 4;

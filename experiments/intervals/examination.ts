@@ -1,6 +1,6 @@
 import { estimateExamination, isTooFew, type LoggedItem, type LoggedList } from "afterclick";
-import { drawRates, ListPolicy, listLog, EXAMINATION as SIX } from "../../simulation/list-world.ts";
-import { type Stream, shuffled, stream } from "../../simulation/stream.ts";
+import { drawRates, ListPolicy, listLog, EXAMINATION as SIX } from "../../src/simulation/list-world.ts";
+import { type Stream, shuffled, stream } from "../../src/simulation/stream.ts";
 import { type Stated, type StatedFigure, stated } from "./stated-figure.ts";
 
 const DAY = 86_400_000;

@@ -1,5 +1,5 @@
 import type { Points, Recommender } from "afterclick";
-import { vectorAt } from "../../publication/featurizer.ts";
+import { vectorAt } from "../../src/publication/featurizer.ts";
 import type { Shown } from "./bandit-log.ts";
 
 /** A policy that learns from the rows of a log, and chooses among their candidates. */

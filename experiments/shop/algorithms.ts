@@ -1,5 +1,5 @@
 import { otfLinTs, Recommender } from "afterclick";
-import { type Stream, stream } from "../../simulation/stream.ts";
+import { type Stream, stream } from "../../src/simulation/stream.ts";
 import { bestsellers } from "./bestsellers.ts";
 import { betaSampling } from "./beta-sampling.ts";
 import { type DefaultModel, defaultModel, learnerOf } from "./default-model.ts";

@@ -1,4 +1,4 @@
-import type { Stream } from "../../simulation/stream.ts";
+import type { Stream } from "../../src/simulation/stream.ts";
 import type { Learner } from "./learner.ts";
 import { DAY_MS } from "./shop.ts";
 

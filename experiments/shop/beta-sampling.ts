@@ -1,5 +1,5 @@
 import { randomBeta } from "d3-random";
-import type { Stream } from "../../simulation/stream.ts";
+import type { Stream } from "../../src/simulation/stream.ts";
 import type { Learner } from "./learner.ts";
 
 /** Thompson sampling with a Beta(1, 1) prior for each product. It sees no features. */

@@ -1,4 +1,4 @@
-import { type Stream, shuffled, stream } from "../../simulation/stream.ts";
+import { type Stream, shuffled, stream } from "../../src/simulation/stream.ts";
 import type { Product, Shop, Timing, Visit } from "./shop.ts";
 import { delaysOf } from "./timing.ts";
 

@@ -1,4 +1,4 @@
-import { stream } from "../../simulation/stream.ts";
+import { stream } from "../../src/simulation/stream.ts";
 import type { Shop, Timing, Visit } from "./shop.ts";
 import { delaysOf } from "./timing.ts";
 

@@ -1,5 +1,5 @@
-import { vectorAt } from "../../publication/featurizer.ts";
-import { stream } from "../../simulation/stream.ts";
+import { vectorAt } from "../../src/publication/featurizer.ts";
+import { stream } from "../../src/simulation/stream.ts";
 import type { Curve } from "../runs/experiment.ts";
 import { defaultModel } from "./default-model.ts";
 import type { Shop } from "./shop.ts";

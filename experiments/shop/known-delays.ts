@@ -1,6 +1,6 @@
 import type { Recommender } from "afterclick";
-import { vectorAt } from "../../publication/featurizer.ts";
-import type { Stream } from "../../simulation/stream.ts";
+import { vectorAt } from "../../src/publication/featurizer.ts";
+import type { Stream } from "../../src/simulation/stream.ts";
 import { learnerOf } from "./default-model.ts";
 import type { Learner } from "./learner.ts";
 import type { Shop } from "./shop.ts";

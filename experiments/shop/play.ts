@@ -1,6 +1,6 @@
 import type { Points } from "afterclick";
-import { vectorAt } from "../../publication/featurizer.ts";
-import { cumulative } from "../../simulation/stream.ts";
+import { vectorAt } from "../../src/publication/featurizer.ts";
+import { cumulative } from "../../src/simulation/stream.ts";
 import type { Curve } from "../runs/experiment.ts";
 import type { Learner } from "./learner.ts";
 import { DAY_MS, type Shop, type Visit } from "./shop.ts";

@@ -1,4 +1,4 @@
-import { type Stream, stream } from "../../simulation/stream.ts";
+import { type Stream, stream } from "../../src/simulation/stream.ts";
 import { catalogueShop } from "./catalogue-shop.ts";
 import { DAY_MS, HOUR_MS, type Shop } from "./shop.ts";
 import { geometricMs, logNormalMs } from "./timing.ts";

@@ -1,5 +1,5 @@
 import type { NamedFeatures } from "afterclick";
-import type { DelayLaw } from "../../simulation/delay-law.ts";
+import type { DelayLaw } from "../../src/simulation/delay-law.ts";
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;

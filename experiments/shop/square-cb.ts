@@ -1,6 +1,6 @@
 // Paper: Foster and Rakhlin, Beyond UCB: optimal and efficient contextual bandits with regression oracles, ICML 2020, Algorithm 1.
 // The regression is a ridge regression of conversions on features. The learning rate grows as the root of the round, as in Vowpal Wabbit.
-import type { Stream } from "../../simulation/stream.ts";
+import type { Stream } from "../../src/simulation/stream.ts";
 import type { Learner } from "./learner.ts";
 
 /** Default ridge of the SDK's linear policies. */

@@ -1,5 +1,5 @@
-import { type DelayLaw, fixed, geometric, logNormalMixture } from "../../simulation/delay-law.ts";
-import type { Stream } from "../../simulation/stream.ts";
+import { type DelayLaw, fixed, geometric, logNormalMixture } from "../../src/simulation/delay-law.ts";
+import type { Stream } from "../../src/simulation/stream.ts";
 import { MINUTE_MS, type Timing } from "./shop.ts";
 
 export const atOnce: DelayLaw = fixed(0);

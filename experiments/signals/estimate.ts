@@ -1,5 +1,5 @@
 import { delayLinTs, type Goals, Recommender } from "afterclick";
-import { stream } from "../../simulation/stream.ts";
+import { stream } from "../../src/simulation/stream.ts";
 import type { Curve } from "../runs/experiment.ts";
 
 const DAY_MS = 86_400_000;

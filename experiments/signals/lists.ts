@@ -1,8 +1,17 @@
 // Lists whose lower places are examined less: what weights of places are worth, and whether logs give them.
 import { delayLinTs, estimateExamination, evaluateLists, isTooFew, type LoggedItem, type LoggedList, Recommender } from "afterclick";
-import { type DelayLaw, geometric } from "../../simulation/delay-law.ts";
-import { drawRates, EXAMINATION, expectedClicks, type KindList, ListPolicy, listLog, PLACES, ranked } from "../../simulation/list-world.ts";
-import { cumulative, type Stream, shuffled, stream } from "../../simulation/stream.ts";
+import { type DelayLaw, geometric } from "../../src/simulation/delay-law.ts";
+import {
+  drawRates,
+  EXAMINATION,
+  expectedClicks,
+  type KindList,
+  ListPolicy,
+  listLog,
+  PLACES,
+  ranked,
+} from "../../src/simulation/list-world.ts";
+import { cumulative, type Stream, shuffled, stream } from "../../src/simulation/stream.ts";
 import type { Curve, Experiment, Task } from "../runs/experiment.ts";
 
 const MINUTE = 60_000;

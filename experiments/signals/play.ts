@@ -1,5 +1,5 @@
 import { type DelayLinTsOptions, delayLinTs, type Goals, Recommender } from "afterclick";
-import { cumulative, type Stream, stream } from "../../simulation/stream.ts";
+import { cumulative, type Stream, stream } from "../../src/simulation/stream.ts";
 import type { Curve } from "../runs/experiment.ts";
 import type { SignalShop } from "./signal-shop.ts";
 

@@ -12,7 +12,7 @@ import {
   type Policy,
   Recommender,
 } from "afterclick";
-import { type Stream, stream } from "../../simulation/stream.ts";
+import { type Stream, stream } from "../../src/simulation/stream.ts";
 import type { Curve, Experiment } from "../runs/experiment.ts";
 
 const PRODUCTS = 12;

@@ -1,4 +1,4 @@
-import type { Stream } from "../../simulation/stream.ts";
+import type { Stream } from "../../src/simulation/stream.ts";
 
 /** The candidates of a visitor, and what they bring. */
 export interface Visit {

@@ -6,7 +6,7 @@ import { policies } from "afterclick";
 import { parse, resetSVGDefIds, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
 import { table, withTables } from "../../scripts/markdown.ts";
-import { geometric, logNormalMixture, uniformDelay } from "../../simulation/delay-law.ts";
+import { geometric, logNormalMixture, uniformDelay } from "../../src/simulation/delay-law.ts";
 import type { Result } from "../runs/results.ts";
 import { PROVENANCE, provenance } from "./provenance.ts";
 

@@ -1,4 +1,4 @@
-import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../../simulation/delay-law.ts";
+import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../../src/simulation/delay-law.ts";
 
 /** A delay law that the reader can choose. */
 export interface DelayChoice {

@@ -1,5 +1,5 @@
-import type { DelayLaw } from "../../simulation/delay-law.ts";
-import { type Stream, stream } from "../../simulation/stream.ts";
+import type { DelayLaw } from "../../src/simulation/delay-law.ts";
+import { type Stream, stream } from "../../src/simulation/stream.ts";
 import { contenders } from "./contender.ts";
 import { delays } from "./delay.ts";
 import { Player, type PlayerPosterior } from "./player.ts";

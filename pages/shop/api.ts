@@ -1,4 +1,4 @@
-import { contextOf, SHOP_MODEL } from "../../demo/assortment.ts";
+import { contextOf, SHOP_MODEL } from "../../src/simulation/assortment.ts";
 import { call } from "../ui/call.ts";
 
 export interface Recommended {

@@ -1,4 +1,4 @@
-import { type Profile, profiles } from "../../demo/assortment.ts";
+import { type Profile, profiles } from "../../src/simulation/assortment.ts";
 import type { Shown } from "./shown.ts";
 
 /** Simulated visitors come over several seconds, so that a reader can watch, and the first purchases are reported meanwhile. */

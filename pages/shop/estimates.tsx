@@ -1,4 +1,4 @@
-import { products } from "../../demo/assortment.ts";
+import { products } from "../../src/simulation/assortment.ts";
 import { Legend, Marks } from "../ui/marks.tsx";
 import { whole } from "../ui/notation.ts";
 import { Head } from "../ui/table.tsx";

@@ -1,4 +1,4 @@
-import { SHOP_WINDOW_MS } from "../../demo/assortment.ts";
+import { SHOP_WINDOW_MS } from "../../src/simulation/assortment.ts";
 import { counted } from "../ui/notation.ts";
 import type { Session } from "./session.ts";
 import { profileOf, stage } from "./story.ts";

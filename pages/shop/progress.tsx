@@ -1,4 +1,4 @@
-import { products } from "../../demo/assortment.ts";
+import { products } from "../../src/simulation/assortment.ts";
 import { counted, whole } from "../ui/notation.ts";
 import type { Visit } from "./crowd.ts";
 import type { Session } from "./session.ts";

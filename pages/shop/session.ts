@@ -1,4 +1,4 @@
-import { profiles, SHOP_WINDOW_MS } from "../../demo/assortment.ts";
+import { profiles, SHOP_WINDOW_MS } from "../../src/simulation/assortment.ts";
 import { forget, type Knowledge, type ProductEvidence, readKnowledge, recommend, report } from "./api.ts";
 import { Crowd, type Visit } from "./crowd.ts";
 import type { Shown, ShownStatus } from "./shown.ts";

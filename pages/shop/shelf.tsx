@@ -1,4 +1,4 @@
-import { profiles } from "../../demo/assortment.ts";
+import { profiles } from "../../src/simulation/assortment.ts";
 import { Icon } from "../ui/icon.tsx";
 import type { Session } from "./session.ts";
 import type { Shown } from "./shown.ts";

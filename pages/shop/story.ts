@@ -1,4 +1,4 @@
-import { type Product, type Profile, products, profiles } from "../../demo/assortment.ts";
+import { type Product, type Profile, products, profiles } from "../../src/simulation/assortment.ts";
 import type { Session } from "./session.ts";
 import type { Shown } from "./shown.ts";
 

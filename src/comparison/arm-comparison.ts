@@ -1,6 +1,6 @@
-import { outOfRange, positiveShare } from "../argument.ts";
 import type { DelayDistribution, DelayEstimate } from "../delay-estimate.ts";
-import { type TooFew, tooFew } from "../too-few.ts";
+import { outOfRange, positiveShare } from "../values/argument.ts";
+import { type TooFew, tooFew } from "../values/too-few.ts";
 import type { ArmStep } from "./arm-step.ts";
 import { intervalHalfWidth } from "./confidence-sequence.ts";
 

@@ -1,4 +1,4 @@
-import { outOfRange, positiveShare, wholeNumber } from "../argument.ts";
+import { outOfRange, positiveShare, wholeNumber } from "../values/argument.ts";
 
 /** Prior visitors, spread by the declared shares. More of them find small mismatches sooner. */
 const PRIOR = 100;

@@ -1,5 +1,5 @@
 import { MALFORMED, NOT_FINITE, NOT_POSITIVE_DEFINITE, OUT_OF_MEMORY, OUT_OF_RANGE } from "../../assembly/abi.ts";
-import { NumericalError, SnapshotError } from "../errors.ts";
+import { NumericalError, SnapshotError } from "../values/errors.ts";
 import { outOfMemory } from "./linear-memory.ts";
 
 // Checks of the values that go into the core and come out of it.

@@ -1,4 +1,4 @@
-import { UnsupportedError } from "../errors.ts";
+import { UnsupportedError } from "../values/errors.ts";
 import { allocated, check, exactly, rows, triangle } from "./checks.ts";
 import { type Core, type KernelSpec, parameters } from "./core.ts";
 import type { CoreExports } from "./exports.ts";

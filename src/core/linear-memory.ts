@@ -1,4 +1,4 @@
-import { NumericalError } from "../errors.ts";
+import { NumericalError } from "../values/errors.ts";
 import type { CoreExports } from "./exports.ts";
 
 /** Up to this many numbers, a loop copies faster than `TypedArray.set`. */

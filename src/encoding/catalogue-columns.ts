@@ -1,4 +1,4 @@
-import { SnapshotError } from "../errors.ts";
+import { SnapshotError } from "../values/errors.ts";
 import type { Components } from "./components.ts";
 import { leadingHash } from "./hash.ts";
 import { CONSTANT, ENCODER_VERSION, PRODUCT, squaresOf } from "./scale.ts";

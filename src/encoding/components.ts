@@ -1,5 +1,5 @@
-import type { Range } from "../argument.ts";
-import { SnapshotError } from "../errors.ts";
+import type { Range } from "../values/argument.ts";
+import { SnapshotError } from "../values/errors.ts";
 import { FNV_OFFSET, hashText, mixed } from "./hash.ts";
 
 export type Side = "context" | "action";

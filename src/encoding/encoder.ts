@@ -1,5 +1,5 @@
-import { nonEmptyString, onlyKeys, outOfRange, type Range, range, record, wholeNumber, wrongType } from "../argument.ts";
-import { UnsupportedError } from "../errors.ts";
+import { nonEmptyString, onlyKeys, outOfRange, type Range, range, record, wholeNumber, wrongType } from "../values/argument.ts";
+import { UnsupportedError } from "../values/errors.ts";
 import { CatalogueColumns } from "./catalogue-columns.ts";
 import { Components, type Entry, type Interactions, type Side } from "./components.ts";
 import { checkProducts, checkTerms } from "./cost.ts";

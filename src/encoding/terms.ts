@@ -1,4 +1,4 @@
-import { finiteNumber, outOfRange, type Range, record, wrongType } from "../argument.ts";
+import { finiteNumber, outOfRange, type Range, record, wrongType } from "../values/argument.ts";
 import { type Components, restOf, type Side, stemOf } from "./components.ts";
 import { FNV_OFFSET, hashText, mixed, productHash } from "./hash.ts";
 import { PRODUCT } from "./scale.ts";

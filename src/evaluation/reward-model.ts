@@ -1,7 +1,7 @@
-import type { Range } from "../argument.ts";
 import type { Core } from "../core/core.ts";
 import { type Points, rowOf } from "../encoding/points.ts";
 import { Ridge } from "../model/linear/ridge.ts";
+import type { Range } from "../values/argument.ts";
 import { type LoggedDecision, pointsOf } from "./log/log.ts";
 
 /** An observed reward, divided by the probability that it is observed. */

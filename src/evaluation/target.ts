@@ -1,8 +1,8 @@
-import { outOfRange, wrongType } from "../argument.ts";
 import { areEncoded, type Points, rowOf } from "../encoding/points.ts";
-import { UnsupportedError } from "../errors.ts";
 import type { Policy } from "../policy/policy.ts";
 import { Recommender, type RecommenderOptions } from "../recommender.ts";
+import { outOfRange, wrongType } from "../values/argument.ts";
+import { UnsupportedError } from "../values/errors.ts";
 import { type LoggedConversion, type LoggedDecision, pointsOf } from "./log/log.ts";
 import { type LogWindow, windowMsOf } from "./log/request.ts";
 

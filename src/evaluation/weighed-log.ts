@@ -1,6 +1,6 @@
 import { compileCore } from "#core-module";
-import { wholeNumber, wrongType } from "../argument.ts";
 import { type Core, instantiate } from "../core/core.ts";
+import { wholeNumber, wrongType } from "../values/argument.ts";
 import type { Row } from "./estimate/row.ts";
 import { countedGoals } from "./log/counted-goals.ts";
 import { decisionsUntil, type LoggedDecision } from "./log/log.ts";

@@ -1,4 +1,4 @@
-import { finiteVector, onlyKeys, outOfRange, record, wrongType } from "../argument.ts";
+import { finiteVector, onlyKeys, outOfRange, record, wrongType } from "../values/argument.ts";
 
 /** The fixed set of points that a policy chooses among. */
 export interface DomainSettings {

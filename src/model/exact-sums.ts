@@ -1,4 +1,4 @@
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../values/snapshot.ts";
 
 /**
  * Greatest size up to which doubles are added plainly: 2^28. Features and rewards are multiples of 2^-12, so their products are multiples

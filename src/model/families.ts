@@ -1,5 +1,5 @@
-import { record, wholeNumber, wrongType } from "../argument.ts";
-import { NumericalError } from "../errors.ts";
+import { record, wholeNumber, wrongType } from "../values/argument.ts";
+import { NumericalError } from "../values/errors.ts";
 import { type FamilyBounds, randomChances } from "./random-chances.ts";
 import type { ChanceOf, Rankings } from "./ranking.ts";
 

@@ -1,4 +1,4 @@
-import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
+import type { SnapshotReader, SnapshotWriter } from "../values/snapshot.ts";
 import type { SampleRequest } from "./candidates.ts";
 import type { Moment } from "./delay/window.ts";
 import { type KnownScores, known, type Scores, sampled } from "./ranking.ts";

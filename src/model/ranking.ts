@@ -1,4 +1,4 @@
-import { NumericalError } from "../errors.ts";
+import { NumericalError } from "../values/errors.ts";
 
 /** The scores of k candidates, valid until the next choice of the rule. */
 export interface Scores {

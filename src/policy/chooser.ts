@@ -1,9 +1,9 @@
-import { boundedNumbers, copyVector, finiteNumber, flag, matrix, outOfRange, wholeNumber, wrongType } from "../argument.ts";
 import { areEncoded } from "../encoding/points.ts";
-import { UnsupportedError } from "../errors.ts";
 import { type Ranked, rankedBy } from "../model/candidates.ts";
 import { parseNow } from "../model/delay/window.ts";
 import type { ChanceOf } from "../model/ranking.ts";
+import { boundedNumbers, copyVector, finiteNumber, flag, matrix, outOfRange, wholeNumber, wrongType } from "../values/argument.ts";
+import { UnsupportedError } from "../values/errors.ts";
 import type { Candidate, ChooseRequest } from "./choose-request.ts";
 import { DecisionRequest, type Given } from "./decision-request.ts";
 import type { PolicyContext, Rule, ScoreRequest } from "./rule.ts";

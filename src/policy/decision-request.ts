@@ -1,7 +1,7 @@
-import { finiteVector } from "../argument.ts";
 import type { EncodedActions } from "../encoding/encoded-actions.ts";
 import type { Families } from "../model/families.ts";
 import { rowsAt } from "../model/ranking.ts";
+import { finiteVector } from "../values/argument.ts";
 import type { ChooseRequest } from "./choose-request.ts";
 import type { PolicyContext, ScoreRequest } from "./rule.ts";
 

@@ -1,5 +1,3 @@
-import { boundedNumbers, copyVector, finiteNumber, finiteVector, positiveShare, record, wholeNumber, wrongType } from "../argument.ts";
-import { NumericalError, UnsupportedError } from "../errors.ts";
 import { type Moment, momentOf } from "../model/delay/window.ts";
 import type { GoalChange, GoalOutcomes } from "../model/goals/goal.ts";
 import type { Factor } from "../model/goals/goal-ridges.ts";
@@ -7,7 +5,18 @@ import { type RewardRange, rangeOf, statedInterval, statedMean } from "../model/
 import { type Interval, QUANTILE } from "../model/linear/interval.ts";
 import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
-import { counted, SnapshotReader, SnapshotWriter } from "../snapshot.ts";
+import {
+  boundedNumbers,
+  copyVector,
+  finiteNumber,
+  finiteVector,
+  positiveShare,
+  record,
+  wholeNumber,
+  wrongType,
+} from "../values/argument.ts";
+import { NumericalError, UnsupportedError } from "../values/errors.ts";
+import { counted, SnapshotReader, SnapshotWriter } from "../values/snapshot.ts";
 import type { ChooseRequest } from "./choose-request.ts";
 import { type Choice, Chooser, type RandomRequest } from "./chooser.ts";
 import type { PolicyContext, PolicyDescriptor, Rule, State } from "./rule.ts";

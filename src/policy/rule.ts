@@ -1,4 +1,3 @@
-import { wrongType } from "../argument.ts";
 import type { Core } from "../core/core.ts";
 import type { CandidateRows, Ranked, SampleRequest } from "../model/candidates.ts";
 import type { Moment, Window } from "../model/delay/window.ts";
@@ -9,7 +8,8 @@ import type { Interval } from "../model/linear/interval.ts";
 import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../model/posterior.ts";
 import type { Scores } from "../model/ranking.ts";
-import type { SnapshotReader, SnapshotWriter } from "../snapshot.ts";
+import { wrongType } from "../values/argument.ts";
+import type { SnapshotReader, SnapshotWriter } from "../values/snapshot.ts";
 
 // The contract of an algorithm: how it scores candidates, and how impressions and rewards change its state. The parts that all
 // algorithms share are in chooser.ts (decisions) and policy.ts (learning).

@@ -7,7 +7,7 @@ import { extname } from "node:path";
 import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SHOP_MODEL } from "../../demo/assortment.ts";
+import { SHOP_MODEL } from "../../src/simulation/assortment.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { complaintsOf, secrets, startShop, type TestWorker } from "./worker.ts";
 

@@ -1,7 +1,7 @@
 import { delayLinTs } from "afterclick";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { PublishedModel } from "../../local/index.ts";
+import { PublishedModel } from "../../src/local/index.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { type LocalShop, startLocalShop } from "./local-shop.ts";
 import { secrets } from "./worker.ts";

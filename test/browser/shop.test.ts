@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from "node:http";
 import { json } from "node:stream/consumers";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { products } from "../../demo/assortment.ts";
+import { products } from "../../src/simulation/assortment.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { complaintsOf, outside, secrets, startShop, startWorker, type TestWorker } from "./worker.ts";
 

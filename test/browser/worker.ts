@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { createTestHarness, type TestHarness } from "wrangler";
-import { SHOP_MODEL, shopActions, shopModel } from "../../demo/assortment.ts";
+import { SHOP_MODEL, shopActions, shopModel } from "../../src/simulation/assortment.ts";
 
 export const secrets = {
   AFTERCLICK_SECRET_KEY: "sk_of-the-browser-tests",

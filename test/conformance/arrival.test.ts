@@ -1,6 +1,6 @@
 import { type ConversionEvent, policies, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { shuffled } from "../../simulation/stream.ts";
+import { shuffled } from "../../src/simulation/stream.ts";
 import { create } from "../support/logs/history.ts";
 import { candidatesFor, dyadicVectors, stream } from "../support/scenario.ts";
 import { type Listed, listed, predicting } from "./stated.ts";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import type { Browser, Page } from "playwright-core";
 import { build as viteBuild } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SHOP_MODEL } from "../../demo/assortment.ts";
+import { SHOP_MODEL } from "../../src/simulation/assortment.ts";
 import { secrets, startShop, type TestWorker } from "../browser/worker.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { started } from "../support/started.ts";

@@ -15,7 +15,7 @@ const PROJECTS = "test/packaging/projects";
 const BESIDE = ["hono", "valibot", "@cloudflare/workers-types", "@types/node", "undici-types"];
 
 /** Folders from which the package is built. */
-const SOURCES = ["assembly", "beacon", "build", "cli", "demo", "dist", "local", "pages", "publication", "scripts", "src", "worker"];
+const SOURCES = ["assembly", "build", "cli", "dist", "pages", "scripts", "src", "worker"];
 
 export interface Installation {
   /** Folder of the projects, with the packed package installed. */

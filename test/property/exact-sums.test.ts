@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SnapshotError } from "../../src/errors.ts";
 import { ExactSums } from "../../src/model/exact-sums.ts";
+import { SnapshotError } from "../../src/values/errors.ts";
 
 // Sums against whole numbers of any length, in units of 2^-24.
 

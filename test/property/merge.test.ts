@@ -12,7 +12,7 @@ import {
 } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { shuffled } from "../../simulation/stream.ts";
+import { shuffled } from "../../src/simulation/stream.ts";
 import { dyadicVectors, stream } from "../support/scenario.ts";
 
 // Sums that merge: whoever learns which impression, in which order, one recommender results, byte for byte.

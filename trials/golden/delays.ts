@@ -1,5 +1,5 @@
 // Golden cases of the delay laws. These belong to the simulation, not to the SDK.
-import { type DelayLaw, geometric, poisson } from "../../simulation/delay-law.ts";
+import { type DelayLaw, geometric, poisson } from "../../src/simulation/delay-law.ts";
 import { type Case, close, type Json } from "./case.ts";
 
 function lawOf(name: string): DelayLaw {

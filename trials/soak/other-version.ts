@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { decode, encode } from "../../publication/codec.ts";
+import { decode, encode } from "../../src/publication/codec.ts";
 
 /** Byte of a snapshot that states its format. */
 const FORMAT_AT = 4;

@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
-import { contextOf, profiles, SHOP_MODEL } from "../../demo/assortment.ts";
+import { contextOf, profiles, SHOP_MODEL } from "../../src/simulation/assortment.ts";
 import { type Environment, isDemo } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { valid } from "../protocol/validation.ts";

@@ -1,5 +1,5 @@
-import type { Range } from "../../argument.ts";
 import type { Core } from "../../core/core.ts";
+import type { Range } from "../../values/argument.ts";
 import { type Estimate, ratioEstimate } from "./estimate.ts";
 
 /** A decision or a list as far as its weight matters. */

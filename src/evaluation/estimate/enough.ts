@@ -1,4 +1,4 @@
-import { type TooFew, tooFew } from "../../too-few.ts";
+import { type TooFew, tooFew } from "../../values/too-few.ts";
 import type { Estimate } from "./estimate.ts";
 
 /** An estimate with its 95 % interval, or how much more data it needs. */

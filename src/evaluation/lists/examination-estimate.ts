@@ -1,7 +1,7 @@
 import { compileCore } from "#core-module";
-import { onlyKeys, record } from "../../argument.ts";
 import { type Core, instantiate } from "../../core/core.ts";
-import { type TooFew, tooFew } from "../../too-few.ts";
+import { onlyKeys, record } from "../../values/argument.ts";
+import { type TooFew, tooFew } from "../../values/too-few.ts";
 import type { Figure } from "../estimate/enough.ts";
 import type { Estimate } from "../estimate/estimate.ts";
 import { oddsInterval } from "../estimate/odds-interval.ts";

@@ -1,7 +1,7 @@
 import { compileCore } from "#core-module";
-import { wholeNumber, wrongType } from "../../argument.ts";
 import { instantiate } from "../../core/core.ts";
-import { examinationAt, parseExamination } from "../../examination.ts";
+import { examinationAt, parseExamination } from "../../ledger/examination.ts";
+import { wholeNumber, wrongType } from "../../values/argument.ts";
 import { bounded, isAll, missingShare, type Weighed } from "../estimate/bounded.ts";
 import { effectiveRewards, type Figure, stated } from "../estimate/enough.ts";
 import { estimateOf, meanOf } from "../estimate/row.ts";

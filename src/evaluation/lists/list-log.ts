@@ -1,6 +1,6 @@
-import { finiteNumber, outOfRange, record, wholeNumber, wrongType } from "../../argument.ts";
 import type { Points } from "../../encoding/points.ts";
 import type { ChooseRequest } from "../../policy/choose-request.ts";
+import { finiteNumber, outOfRange, record, wholeNumber, wrongType } from "../../values/argument.ts";
 import { checkConversions, type LoggedConversion, type LogRules, loggedShare } from "../log/log.ts";
 
 /** An item of a logged list. */

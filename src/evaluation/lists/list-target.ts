@@ -1,4 +1,4 @@
-import { outOfRange, wrongType } from "../../argument.ts";
+import { outOfRange, wrongType } from "../../values/argument.ts";
 import { candidatesFor, fitted, type PlacedDecision, type PolicyOptions } from "../target.ts";
 import type { LoggedList } from "./list-log.ts";
 

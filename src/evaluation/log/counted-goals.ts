@@ -1,7 +1,7 @@
-import { outOfRange, type Range } from "../../argument.ts";
-import { compareEvents, outcomesOf } from "../../goal-outcomes.ts";
-import { type Goals, parseGoals } from "../../goals.ts";
+import { compareEvents, outcomesOf } from "../../ledger/goal-outcomes.ts";
+import { type Goals, parseGoals } from "../../ledger/goals.ts";
 import { progressOf, type Stage, stagesOf } from "../../model/goals/stages.ts";
+import { outOfRange, type Range } from "../../values/argument.ts";
 import { DEFAULT_GOAL, type LoggedDecision } from "./log.ts";
 import type { LogWindow } from "./request.ts";
 

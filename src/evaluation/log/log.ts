@@ -1,3 +1,6 @@
+import { areEncoded, type Points } from "../../encoding/points.ts";
+import { checkConversionTime } from "../../ledger/conversion-time.ts";
+import { amountOf, type Goals } from "../../ledger/goals.ts";
 import {
   finiteNumber,
   matrix,
@@ -8,10 +11,7 @@ import {
   record,
   wholeNumber,
   wrongType,
-} from "../../argument.ts";
-import { checkConversionTime } from "../../conversion-time.ts";
-import { areEncoded, type Points } from "../../encoding/points.ts";
-import { amountOf, type Goals } from "../../goals.ts";
+} from "../../values/argument.ts";
 
 /** The goal of a conversion that names none. */
 export const DEFAULT_GOAL = "conversion";

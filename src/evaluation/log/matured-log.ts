@@ -1,4 +1,4 @@
-import { type TooFew, tooFew } from "../../too-few.ts";
+import { type TooFew, tooFew } from "../../values/too-few.ts";
 import type { CountedGoals } from "./counted-goals.ts";
 import type { LoggedConversion } from "./log.ts";
 import { LEAST_MATURITY, type Maturity, maturityOf, type PlacedConversion } from "./maturity.ts";

@@ -1,4 +1,4 @@
-import { finiteNumber } from "../../argument.ts";
+import { finiteNumber } from "../../values/argument.ts";
 import type { CountedGoal } from "./counted-goals.ts";
 
 /** Younger impressions are left out: a conversion of theirs would count more than five times. */

@@ -1,6 +1,6 @@
-import { finiteNumber, onlyKeys, positiveNumber, range, record } from "../../argument.ts";
-import { type Goals, parseGoals } from "../../goals.ts";
+import { type Goals, parseGoals } from "../../ledger/goals.ts";
 import type { PolicyDescriptor } from "../../policy/rule.ts";
+import { finiteNumber, onlyKeys, positiveNumber, range, record } from "../../values/argument.ts";
 
 /** How long after its impression a conversion still counts. */
 export type LogWindow = { readonly ms: number } | "none";

@@ -1,6 +1,6 @@
-import { finiteNumber, oneOf, wrongType } from "../../argument.ts";
 import type { Core } from "../../core/core.ts";
-import { counted, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { finiteNumber, oneOf, wrongType } from "../../values/argument.ts";
+import { counted, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { Domain } from "../domain.ts";
 import type { Evidence } from "../gaussian-process/expected-improvement.ts";
 import { GaussianProcess } from "../gaussian-process/gaussian-process.ts";

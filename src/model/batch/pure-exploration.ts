@@ -1,6 +1,6 @@
-import { wrongType } from "../../argument.ts";
 import type { Core } from "../../core/core.ts";
-import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { wrongType } from "../../values/argument.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { Domain, type DomainSettings } from "../domain.ts";
 import { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
 import {

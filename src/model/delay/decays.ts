@@ -1,4 +1,4 @@
-import { malformed } from "../../snapshot.ts";
+import { malformed } from "../../values/snapshot.ts";
 import type { Cohort, Cohorts } from "./cohorts.ts";
 
 /** An impression that weighs less than this counts for nothing: 2^-64. */

@@ -1,4 +1,4 @@
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { type Cohort, Cohorts } from "./cohorts.ts";
 
 export interface DelaySettings {

@@ -1,5 +1,5 @@
-import { onlyKeys, outOfRange, record, wholeNumber } from "../../argument.ts";
 import type { Core } from "../../core/core.ts";
+import { onlyKeys, outOfRange, record, wholeNumber } from "../../values/argument.ts";
 
 /** How fast observations lose their weight, for changing worlds. */
 export interface ForgettingSettings {

@@ -1,4 +1,4 @@
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { Cohorts } from "./cohorts.ts";
 import { binEnd, binOf, type DelayCurve, type DelaySettings, LONGEST } from "./delays.ts";
 

@@ -1,4 +1,4 @@
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { AppendedImpression, ReportedDelay } from "../posterior.ts";
 import type { DelayCurve } from "./delays.ts";
 import { type CommonBins, type Events, KeyDelays } from "./key-delays.ts";

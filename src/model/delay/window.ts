@@ -1,4 +1,4 @@
-import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../../argument.ts";
+import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../../values/argument.ts";
 
 /**
  * How long after its impression a conversion still counts: rounds m, milliseconds, or for ever.

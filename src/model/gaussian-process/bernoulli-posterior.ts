@@ -1,7 +1,7 @@
-import { finiteNumber } from "../../argument.ts";
 import type { Core, KernelSpec } from "../../core/core.ts";
 import { CoreProcess, INITIAL_ROWS } from "../../core/core-process.ts";
-import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { finiteNumber } from "../../values/argument.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { FORGOTTEN, Forgetting } from "../delay/forgetting.ts";
 import { UnmaturedSums } from "../delay/unmatured-sums.ts";
 import type { Moment, Window } from "../delay/window.ts";

@@ -1,7 +1,7 @@
 import type { Core, KernelSpec } from "../../core/core.ts";
 import { CoreProcess, INITIAL_ROWS } from "../../core/core-process.ts";
-import { NumericalError } from "../../errors.ts";
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { NumericalError } from "../../values/errors.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { FORGOTTEN } from "../delay/forgetting.ts";
 import type { Domain } from "../domain.ts";
 import { checkSums } from "../exact-sums.ts";

@@ -1,4 +1,4 @@
-import { finiteNumber, oneOf, onlyKeys, outOfRange, wholeNumber } from "../../argument.ts";
+import { finiteNumber, oneOf, onlyKeys, outOfRange, wholeNumber } from "../../values/argument.ts";
 import { type ForgettingSettings, parseForgetting } from "../delay/forgetting.ts";
 import type { DomainSettings } from "../domain.ts";
 import { parseGaussianProcess } from "./gaussian-process-settings.ts";

@@ -1,4 +1,4 @@
-import { finiteNumber, flag, oneOf, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "../../argument.ts";
+import { finiteNumber, flag, oneOf, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "../../values/argument.ts";
 import { type DomainSettings, parsePoints } from "../domain.ts";
 import { type Kernel, kernelSpec, parseKernel, squaredExponential } from "./kernel.ts";
 

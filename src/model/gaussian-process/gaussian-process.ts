@@ -1,6 +1,6 @@
 import type { Core, KernelSpec } from "../../core/core.ts";
 import { CoreProcess, type CoreRows, INITIAL_ROWS } from "../../core/core-process.ts";
-import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { Domain } from "../domain.ts";
 import { checkSums } from "../exact-sums.ts";
 import type { AppendedPoint, Draws, JointPosterior, Moments, PathwisePosterior, Posterior } from "../posterior.ts";

@@ -7,8 +7,8 @@ import {
   MATERN52,
   SQUARED_EXPONENTIAL,
 } from "../../../assembly/abi.ts";
-import { finiteNumber, oneOf, onlyKeys, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../../argument.ts";
 import type { KernelSpec } from "../../core/core.ts";
+import { finiteNumber, oneOf, onlyKeys, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "../../values/argument.ts";
 
 const KERNEL_IDS = {
   "squared-exponential": SQUARED_EXPONENTIAL,

@@ -1,5 +1,5 @@
 import { GROUP } from "../../core/core-process.ts";
-import { NumericalError } from "../../errors.ts";
+import { NumericalError } from "../../values/errors.ts";
 import type { DomainMoments } from "./domain-moments.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { Core } from "../../core/core.ts";
 import type { DrawStage } from "../../core/core-draws.ts";
-import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import type { SnapshotReader, SnapshotWriter } from "../../values/snapshot.ts";
 import type { CandidateRows, Ranked, SampleRequest } from "../candidates.ts";
 import { isInMs, type Moment, type Window } from "../delay/window.ts";
 import type { Interval } from "../linear/interval.ts";

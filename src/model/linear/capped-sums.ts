@@ -1,4 +1,4 @@
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { ExactSums } from "../exact-sums.ts";
 import type { MaturedSums } from "./delay-correction.ts";
 

@@ -1,4 +1,4 @@
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { AppendedPoint } from "../posterior.ts";
 import type { MaturedSums, Terms } from "./delay-correction.ts";
 import type { Ridge } from "./ridge.ts";

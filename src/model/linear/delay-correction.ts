@@ -1,4 +1,4 @@
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { Cohort } from "../delay/cohorts.ts";
 import type { DelayCurve } from "../delay/delays.ts";
 import { UnmaturedSums } from "../delay/unmatured-sums.ts";

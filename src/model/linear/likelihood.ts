@@ -1,5 +1,5 @@
 import type { Core } from "../../core/core.ts";
-import type { SnapshotReader, SnapshotWriter } from "../../snapshot.ts";
+import type { SnapshotReader, SnapshotWriter } from "../../values/snapshot.ts";
 import { placesOf } from "../exact-sums.ts";
 import type { Moments } from "../posterior.ts";
 import type { MaturedSums, Terms } from "./delay-correction.ts";

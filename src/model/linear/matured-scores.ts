@@ -1,7 +1,7 @@
 import type { Core } from "../../core/core.ts";
 import type { DrawStage } from "../../core/core-draws.ts";
 import type { EncodedActions } from "../../encoding/encoded-actions.ts";
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { CandidateRows, Ranked, SampleRequest } from "../candidates.ts";
 import type { Moments } from "../posterior.ts";
 import type { Scores } from "../ranking.ts";

@@ -1,4 +1,4 @@
-import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../../argument.ts";
+import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../../values/argument.ts";
 import { type ForgettingSettings, parseForgetting } from "../delay/forgetting.ts";
 
 /** Options of a delay-aware linear policy. */

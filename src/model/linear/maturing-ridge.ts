@@ -1,5 +1,5 @@
 import type { Core } from "../../core/core.ts";
-import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { CandidateRows, Ranked, SampleRequest } from "../candidates.ts";
 import { OwnLaws } from "../delay/own-laws.ts";
 import type { Moment, Window } from "../delay/window.ts";

@@ -1,7 +1,7 @@
 import type { Core } from "../../core/core.ts";
 import type { CoreCandidates, DrawStage } from "../../core/core-draws.ts";
 import type { RidgeHandle } from "../../core/ridge-handle.ts";
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { CandidateRows, Ranked, SampleRequest } from "../candidates.ts";
 import { checkSums, ExactSums, PLAIN } from "../exact-sums.ts";
 import type { AppendedPoint, Moments, Posterior } from "../posterior.ts";

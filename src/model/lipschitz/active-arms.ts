@@ -1,5 +1,5 @@
-import { outOfRange } from "../../argument.ts";
-import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { outOfRange } from "../../values/argument.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { AppendedPoint } from "../posterior.ts";
 import { Covering } from "./covering.ts";
 import type { MetricSpace } from "./metric-space.ts";

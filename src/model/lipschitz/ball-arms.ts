@@ -1,5 +1,5 @@
-import { outOfRange } from "../../argument.ts";
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { outOfRange } from "../../values/argument.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { Domain, DomainSettings } from "../domain.ts";
 import { Box, type BoxSettings } from "./box.ts";
 

@@ -1,4 +1,4 @@
-import { FEATURE_LIMIT, finiteNumber, onlyKeys, outOfRange, record, wrongType } from "../../argument.ts";
+import { FEATURE_LIMIT, finiteNumber, onlyKeys, outOfRange, record, wrongType } from "../../values/argument.ts";
 import { type DomainSettings, parsePoints } from "../domain.ts";
 
 /** A box: [min, max] for each axis. The policy may choose any point of it. */

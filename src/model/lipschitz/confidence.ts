@@ -1,5 +1,5 @@
-import { finiteNumber, outOfRange, positiveNumber, wholeNumber } from "../../argument.ts";
 import type { Core } from "../../core/core.ts";
+import { finiteNumber, outOfRange, positiveNumber, wholeNumber } from "../../values/argument.ts";
 
 /** The parameters of a confidence interval around a mean reward. */
 export interface ConfidenceSettings {

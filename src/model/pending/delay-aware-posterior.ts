@@ -1,5 +1,5 @@
 import type { Core, KernelSpec } from "../../core/core.ts";
-import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { Forgetting } from "../delay/forgetting.ts";
 import { OpenImpressions } from "../delay/open-impressions.ts";
 import type { Moment, Window } from "../delay/window.ts";

@@ -1,4 +1,4 @@
-import { malformed, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { type Moment, spanOf, timeOf, type Window } from "../delay/window.ts";
 import type { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
 import type { AppendedImpression, Moments, Posterior } from "../posterior.ts";

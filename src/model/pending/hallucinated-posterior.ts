@@ -1,4 +1,4 @@
-import { counted, type SnapshotReader, type SnapshotWriter } from "../../snapshot.ts";
+import { counted, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { DomainMoments } from "../gaussian-process/domain-moments.ts";
 import type { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
 import { imputedRows } from "../gaussian-process/imputed-rows.ts";

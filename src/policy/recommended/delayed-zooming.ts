@@ -3,11 +3,12 @@
 // Model: mean and confidence radius of each active arm. Its rewards are set aside once its radius has halved since its last pull.
 // Expired means: a pull without a reward. A reward of 0 must be reported like any other.
 // Cost: with a active arms and n points O(a) to choose, O(1) per impression and reward, O(a n) in total when radii fall below gaps.
-import { flag, oneOf, onlyKeys, outOfRange, wholeNumber } from "../../argument.ts";
+
 import { ActiveArms } from "../../model/lipschitz/active-arms.ts";
 import { parseRegion, type RegionSettings } from "../../model/lipschitz/box.ts";
 import { type ConfidenceSettings, confidenceOptions, confidenceTerm, parseConfidence } from "../../model/lipschitz/confidence.ts";
 import { checkGrid, defaultResolution, type Metric, MetricSpace, metrics } from "../../model/lipschitz/metric-space.ts";
+import { flag, oneOf, onlyKeys, outOfRange, wholeNumber } from "../../values/argument.ts";
 import { definePolicy, type PolicyFactory } from "../rule.ts";
 
 /** Options of `delayedZooming`. */

@@ -4,10 +4,10 @@
 // Expired means: the reward stays 0.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per impression, O(n d) per conversion.
 
-import { finiteNumber, oneOf } from "../../argument.ts";
 import { type GaussianProcessSettings, parseGaussianProcess } from "../../model/gaussian-process/gaussian-process-settings.ts";
 import { refittedPosterior } from "../../model/pending/refitted-posterior.ts";
 import { upperConfidence } from "../../model/posterior.ts";
+import { finiteNumber, oneOf } from "../../values/argument.ts";
 import { definePolicy, type PolicyFactory } from "../rule.ts";
 
 /** Options of `gpUcbSdf`. */

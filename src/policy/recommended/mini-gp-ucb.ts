@@ -3,9 +3,10 @@
 // Model: Gaussian process over unique candidates, with its mean from the arrived rewards, and its variance from all evaluations.
 // Expired means: the evaluation stays in the variance and never enters the mean.
 // Cost: with k candidates and n unique evaluated ones O(k n) per batch, O(n^2) per impression and per conversion.
-import { errorProbability, finiteNumber, oneOf } from "../../argument.ts";
+
 import { type BatchSettings, CandidateBatches, parseBatches } from "../../model/batch/candidate-batches.ts";
 import { upperConfidenceLeader } from "../../model/gaussian-process/leader.ts";
+import { errorProbability, finiteNumber, oneOf } from "../../values/argument.ts";
 import { definePolicy, leading, type PolicyFactory } from "../rule.ts";
 
 /** Options of `miniGpUcb`. */

@@ -3,9 +3,10 @@
 // Model: per round a Gaussian process over the surviving points, from this round's queries and their rewards so far.
 // Expired means: nothing. Feedback that comes after the end of its round is dropped.
 // Cost: with k survivors and n queries of the round O(k n) to choose; at the end of a round O(k n^2).
-import { errorProbability, finiteNumber, onlyKeys, positiveNumber, wholeNumber } from "../../argument.ts";
+
 import { PureExploration, parsePureExploration } from "../../model/batch/pure-exploration.ts";
 import { delayBound, RoundSchedule } from "../../model/batch/round-schedule.ts";
+import { errorProbability, finiteNumber, onlyKeys, positiveNumber, wholeNumber } from "../../values/argument.ts";
 import { definePolicy, leading, type PolicyFactory } from "../rule.ts";
 import type { BpeOptions } from "./bpe.ts";
 

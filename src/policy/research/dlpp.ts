@@ -3,12 +3,13 @@
 // Model: mean reward of each ball of the phase. Feedback of an older phase is dropped.
 // Expired means: a pull without a reward. A reward of 0 must be reported like any other.
 // Cost: O(1) to choose, per impression and per reward, each O(balls) once in a phase; finding the ball of a given point is O(points).
-import { flag, onlyKeys, outOfRange, positiveNumber } from "../../argument.ts";
+
 import { Domain } from "../../model/domain.ts";
 import { BoxArms, checkExtent, MAX_POINT_AXES, PointArms } from "../../model/lipschitz/ball-arms.ts";
 import { BallPhase } from "../../model/lipschitz/ball-phase.ts";
 import { parseRegion, type RegionSettings } from "../../model/lipschitz/box.ts";
 import { type ConfidenceSettings, confidenceOptions, confidenceTerm, parseConfidence } from "../../model/lipschitz/confidence.ts";
+import { flag, onlyKeys, outOfRange, positiveNumber } from "../../values/argument.ts";
 import { definePolicy, type PolicyFactory } from "../rule.ts";
 
 /** Options of `dlpp`. */

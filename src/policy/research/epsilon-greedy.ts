@@ -3,11 +3,12 @@
 // Model: Gaussian process in which an impression counts at once, with reward 0 until it converts.
 // Expired means: the reward stays 0.
 // Cost: with n unique points O(k n^2) to choose, over a fixed domain O(k n); O(n^2) per impression.
-import { finiteNumber } from "../../argument.ts";
+
 import { GaussianProcess } from "../../model/gaussian-process/gaussian-process.ts";
 import { type GaussianProcessSettings, parseGaussianProcess } from "../../model/gaussian-process/gaussian-process-settings.ts";
 import { stateOf } from "../../model/posterior.ts";
 import { comesTo, known } from "../../model/ranking.ts";
+import { finiteNumber } from "../../values/argument.ts";
 import { definePolicy, type PolicyFactory } from "../rule.ts";
 
 /** Options of `epsilonGreedy`. */

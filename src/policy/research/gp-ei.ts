@@ -3,11 +3,12 @@
 // Model: Gaussian process with its mean from the converted impressions, and its variance from all impressions.
 // Expired means: the impression stays in the variance and never enters the mean.
 // Cost: with n unique points O(k n^2) to choose, over a fixed domain O(k n); O(n^2) per impression and per conversion.
-import { errorProbability, finiteNumber } from "../../argument.ts";
+
 import { improvementMultiplier, improvementScores } from "../../model/gaussian-process/expected-improvement.ts";
 import { GaussianProcess } from "../../model/gaussian-process/gaussian-process.ts";
 import { type GaussianProcessSettings, parseGaussianProcess } from "../../model/gaussian-process/gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "../../model/pending/hallucinated-posterior.ts";
+import { errorProbability, finiteNumber } from "../../values/argument.ts";
 import { definePolicy, type PolicyFactory } from "../rule.ts";
 
 /** Options of `gpEi`. */

@@ -4,10 +4,10 @@
 // Expired means: the reward stays 0.
 // Cost: with n unique points O(k n^2 + k^3) to choose, O(n^2) per impression, O(n d) per conversion.
 
-import { finiteNumber, oneOf, outOfRange } from "../../argument.ts";
 import { parseGaussianProcess } from "../../model/gaussian-process/gaussian-process-settings.ts";
 import { refittedPosterior } from "../../model/pending/refitted-posterior.ts";
 import { type Sampler, thompson, thompsonPathwise } from "../../model/posterior.ts";
+import { finiteNumber, oneOf, outOfRange } from "../../values/argument.ts";
 import type { GpUcbSdfOptions } from "../recommended/gp-ucb-sdf.ts";
 import { definePolicy, type PolicyFactory } from "../rule.ts";
 

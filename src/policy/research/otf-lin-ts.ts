@@ -3,9 +3,10 @@
 // Model: ridge regression in which an impression counts at once, with reward 0 until it converts.
 // Expired means: the reward stays 0.
 // Cost: O(d^2 + k d) to choose, O(d^2) for each place ranked and per impression, O(d) per conversion.
-import { errorProbability, finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../../argument.ts";
+
 import { drawnList, Ridge, ridgeNumbers } from "../../model/linear/ridge.ts";
 import { DelayedPosterior } from "../../model/pending/delayed-posterior.ts";
+import { errorProbability, finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../../values/argument.ts";
 import { definePolicy, type PolicyFactory, type ScoreRequest } from "../rule.ts";
 
 /** Options of `otfLinTs`. */

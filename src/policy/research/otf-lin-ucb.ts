@@ -3,10 +3,11 @@
 // Model: ridge regression in which an impression counts at once, with reward 0 until it converts.
 // Expired means: the reward stays 0.
 // Cost: O(k d^2) to choose, O(d^2) per impression, O(d) per conversion.
-import { errorProbability, finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../../argument.ts";
+
 import { Ridge, ridgeNumbers } from "../../model/linear/ridge.ts";
 import { DelayedPosterior } from "../../model/pending/delayed-posterior.ts";
 import { known } from "../../model/ranking.ts";
+import { errorProbability, finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../../values/argument.ts";
 import { definePolicy, type PolicyFactory, type ScoreRequest } from "../rule.ts";
 
 /** Options of `otfLinUcb`. */

@@ -3,7 +3,7 @@
 // Model: none.
 // Expired means: nothing.
 // Cost: O(k) to choose.
-import { onlyKeys } from "../../argument.ts";
+import { onlyKeys } from "../../values/argument.ts";
 import { definePolicy, type PolicyFactory } from "../rule.ts";
 
 /** Options of `uniform`. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LINEAR } from "../../../assembly/abi.ts";
 import { CoreProcess } from "../../../src/core/core-process.ts";
-import { NumericalError } from "../../../src/errors.ts";
+import { NumericalError } from "../../../src/values/errors.ts";
 import { freshCore, logDeterminant, stageOf } from "../../support/core.ts";
 
 // A result too large for a double is refused, wherever it occurs. The posterior stays unchanged.

@@ -1,7 +1,7 @@
 import { ENCODER_VERSION } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { toDyadic } from "../../../publication/featurizer.ts";
+import { toDyadic } from "../../../src/publication/featurizer.ts";
 import { featurizer, type ModelConfig } from "../../../worker/domain/model/model.ts";
 import { matrixOf } from "../../support/reference/matrix.ts";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readPublication } from "../../../local/publication.ts";
+import { readPublication } from "../../../src/local/publication.ts";
 import { decodePublication, encodePublication, isNewer } from "../../../worker/domain/model/publication.ts";
 
 // Tests publications against the stated format: SHA-256 of the rest, length of the header as 32 bits big-endian, the header as

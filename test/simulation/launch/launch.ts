@@ -1,4 +1,4 @@
-import { stream } from "../../../simulation/stream.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 import { Caller } from "../caller.ts";
 import { NodeWorld } from "../node-world.ts";
 import { Clock, Dice } from "../world.ts";

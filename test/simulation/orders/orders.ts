@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { delayLinTs, merge, Recommender } from "afterclick";
-import { shuffled, stream } from "../../../simulation/stream.ts";
+import { shuffled, stream } from "../../../src/simulation/stream.ts";
 import type { ConversionEvent } from "../../../worker/domain/conversion/event.ts";
 import { resolved } from "../../../worker/domain/conversion/reward.ts";
 import { shownAtOf, uuidAt } from "../../../worker/domain/ids/uuid.ts";

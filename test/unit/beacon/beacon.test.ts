@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type BeaconOptions, createBeacon } from "../../../beacon/beacon.ts";
+import { type BeaconOptions, createBeacon } from "../../../src/beacon/beacon.ts";
 import { closePage, openPage, PageElement, page } from "./page.ts";
 
 const options: BeaconOptions = { url: "https://worker.example", key: "pk_key" };

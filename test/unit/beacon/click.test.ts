@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { onClick } from "../../../beacon/click.ts";
+import { onClick } from "../../../src/beacon/click.ts";
 import { PageElement } from "./page.ts";
 
 it.each<[string, { isLink: boolean; type: string; button: number }, counts: boolean]>([

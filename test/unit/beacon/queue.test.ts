@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { type Item, nameOf, queueIn } from "../../../beacon/queue.ts";
+import { type Item, nameOf, queueIn } from "../../../src/beacon/queue.ts";
 import { closePage, openPage, page } from "./page.ts";
 
 const HOUR_MS = 3_600_000;

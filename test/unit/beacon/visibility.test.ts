@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { visibility } from "../../../beacon/visibility.ts";
+import { visibility } from "../../../src/beacon/visibility.ts";
 import { closePage, type Look, openPage, PageElement, page } from "./page.ts";
 
 beforeEach(openPage);

@@ -5,7 +5,7 @@ import { compareArms, type Stratum } from "../../../src/comparison/arm-compariso
 import { armSteps, type ShownList } from "../../../src/comparison/arm-step.ts";
 import { intervalHalfWidth } from "../../../src/comparison/confidence-sequence.ts";
 import { sampleRatioEvidence } from "../../../src/comparison/sample-ratio.ts";
-import { isTooFew } from "../../../src/too-few.ts";
+import { isTooFew } from "../../../src/values/too-few.ts";
 
 const options = { effect: 0.01, now: 30 };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { contextOf, products, profiles, SHOP_MODEL, SHOP_WINDOW_MS, shopActions, shopModel } from "../../../demo/assortment.ts";
-import { featurizer, vectorAt } from "../../../publication/featurizer.ts";
+import { featurizer, vectorAt } from "../../../src/publication/featurizer.ts";
+import { contextOf, products, profiles, SHOP_MODEL, SHOP_WINDOW_MS, shopActions, shopModel } from "../../../src/simulation/assortment.ts";
 import { withVocabulary } from "../../../worker/domain/model/encoding.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";
 import type { ModelBody } from "../../../worker/protocol/schema.ts";

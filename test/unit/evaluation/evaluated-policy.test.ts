@@ -12,7 +12,7 @@ import {
   uniform,
 } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { stream } from "../../../simulation/stream.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 import { drawn, estimateIn, evaluated, K, points } from "../../support/logs/logged-decisions.ts";
 import { unboundedEvaluation } from "../../support/reference/unbounded-evaluation.ts";
 

@@ -1,8 +1,8 @@
 import type { Evaluation } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { geometric } from "../../../simulation/delay-law.ts";
-import { stream } from "../../../simulation/stream.ts";
 import { ProductLimit } from "../../../src/evaluation/log/maturity.ts";
+import { geometric } from "../../../src/simulation/delay-law.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 import { drawn, estimateIn, evaluated, LOGGED, RATES } from "../../support/logs/logged-decisions.ts";
 import { type PlainDecision, studentAt975 } from "../../support/reference/plain-evaluation.ts";
 import { unboundedEvaluation } from "../../support/reference/unbounded-evaluation.ts";

@@ -1,8 +1,8 @@
 import { type Estimate, estimateExamination, type Figure, isTooFew, type LoggedItem, type LoggedList } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { drawRates, EXAMINATION, ListPolicy, listLog } from "../../../simulation/list-world.ts";
-import { stream } from "../../../simulation/stream.ts";
 import { oddsInterval } from "../../../src/evaluation/estimate/odds-interval.ts";
+import { drawRates, EXAMINATION, ListPolicy, listLog } from "../../../src/simulation/list-world.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 
 // Examination weights from the places of conversions.
 

@@ -1,7 +1,7 @@
 import { delayLinTs, delayLinUcb, evaluateLists, gpUcbSdf, isTooFew, type LoggedList, otfLinTs, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { drawRates, EXAMINATION, type KindList, ListPolicy, listLog } from "../../../simulation/list-world.ts";
-import { stream } from "../../../simulation/stream.ts";
+import { drawRates, EXAMINATION, type KindList, ListPolicy, listLog } from "../../../src/simulation/list-world.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 import { estimateIn } from "../../support/logs/logged-decisions.ts";
 
 // The reward of whole lists, from the lists of another policy.

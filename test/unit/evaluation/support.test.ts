@@ -1,6 +1,6 @@
 import { evaluate, evaluateLists, isTooFew, type LoggedDecision, type LoggedList } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { stream } from "../../../simulation/stream.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 import { estimateIn } from "../../support/logs/logged-decisions.ts";
 
 // An evaluation of choices that the log cannot tell about.

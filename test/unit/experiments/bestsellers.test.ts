@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { bestsellers } from "../../../experiments/shop/bestsellers.ts";
 import { DAY_MS } from "../../../experiments/shop/shop.ts";
-import { stream } from "../../../simulation/stream.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 
 const NOTHING = new Float64Array(0);
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { bootstrapLinTs, fitted, type Sample } from "../../../experiments/beyond/bootstrap-lin-ts.ts";
 import { world } from "../../../experiments/vernade.ts";
-import { geometric } from "../../../simulation/delay-law.ts";
-import { stream } from "../../../simulation/stream.ts";
-import { converting, play } from "../../../simulation/world.ts";
+import { geometric } from "../../../src/simulation/delay-law.ts";
+import { stream } from "../../../src/simulation/stream.ts";
+import { converting, play } from "../../../src/simulation/world.ts";
 
 const MEAN = 60;
 const WINDOW = 6 * MEAN;

@@ -1,8 +1,8 @@
 import { delayLinTs, Recommender } from "afterclick";
 import { expect, it } from "vitest";
 import { world } from "../../../experiments/vernade.ts";
-import { fixed } from "../../../simulation/delay-law.ts";
-import { concealed, converting, play } from "../../../simulation/world.ts";
+import { fixed } from "../../../src/simulation/delay-law.ts";
+import { concealed, converting, play } from "../../../src/simulation/world.ts";
 
 const WINDOW = 200;
 

@@ -11,7 +11,7 @@ import { asLogged, fixed, inShares, type LogLearner, mostClicked, recommending, 
 import { errorOf } from "../../../experiments/logs/tables.ts";
 import { testThenTrain } from "../../../experiments/logs/test-then-train.ts";
 import { defaultModel } from "../../../experiments/shop/default-model.ts";
-import { stream } from "../../../simulation/stream.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 
 let folder: string;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { Regression, squareCb } from "../../../experiments/shop/square-cb.ts";
-import { stream } from "../../../simulation/stream.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 
 it("follows ridge regression", () => {
   const random = stream("square-cb");

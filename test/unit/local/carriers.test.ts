@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { shopCarrier, workerCarrier } from "../../../local/carriers.ts";
+import { shopCarrier, workerCarrier } from "../../../src/local/carriers.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Clock } from "../../../local/clock.ts";
+import { Clock } from "../../../src/local/clock.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 

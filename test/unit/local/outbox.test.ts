@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Carrier, type Letter, Outbox } from "../../../local/outbox.ts";
-import { Shelf } from "../../../local/shelf.ts";
+import { type Carrier, type Letter, Outbox } from "../../../src/local/outbox.ts";
+import { Shelf } from "../../../src/local/shelf.ts";
 import { emptyDisk } from "../../support/disk.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");

@@ -1,7 +1,7 @@
 import { otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Action, OwnModel, type OwnModelOptions } from "../../../local/index.ts";
-import { Shelf } from "../../../local/shelf.ts";
+import { type Action, OwnModel, type OwnModelOptions } from "../../../src/local/index.ts";
+import { Shelf } from "../../../src/local/shelf.ts";
 import { emptyDisk, refuse } from "../../support/disk.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");

@@ -1,9 +1,9 @@
 import { delayLinTs, encoder, otfLinTs, otfLinUcb, type PolicyDescriptor, type PolicyFactory, Recommender, uniform } from "afterclick";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Action, PublishedModel, type PublishedModelOptions } from "../../../local/index.ts";
-import type { Letter } from "../../../local/outbox.ts";
-import { Shelf } from "../../../local/shelf.ts";
-import { decode, encode as publicationOf } from "../../../publication/codec.ts";
+import { type Action, PublishedModel, type PublishedModelOptions } from "../../../src/local/index.ts";
+import type { Letter } from "../../../src/local/outbox.ts";
+import { Shelf } from "../../../src/local/shelf.ts";
+import { decode, encode as publicationOf } from "../../../src/publication/codec.ts";
 import { emptyDisk, refuse } from "../../support/disk.ts";
 import { stream } from "../../support/scenario.ts";
 

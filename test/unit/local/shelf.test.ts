@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Shelf } from "../../../local/shelf.ts";
+import { Shelf } from "../../../src/local/shelf.ts";
 import { emptyDisk, refuse } from "../../support/disk.ts";
 
 let reports: string[];

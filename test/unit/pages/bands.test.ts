@@ -1,9 +1,9 @@
 import { delayLinTs, Recommender } from "afterclick";
 import { afterEach, expect, it, vi } from "vitest";
-import { contextOf, type Profile, profiles, shopActions, shopModel } from "../../../demo/assortment.ts";
 import { drawDelay, drawVisitor } from "../../../pages/shop/crowd.ts";
-import { featurizer, vectorAt } from "../../../publication/featurizer.ts";
-import { stream } from "../../../simulation/stream.ts";
+import { featurizer, vectorAt } from "../../../src/publication/featurizer.ts";
+import { contextOf, type Profile, profiles, shopActions, shopModel } from "../../../src/simulation/assortment.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 import { withVocabulary } from "../../../worker/domain/model/encoding.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";
 import type { ModelBody } from "../../../worker/protocol/schema.ts";

@@ -6,7 +6,7 @@ import { Match } from "../../../pages/playground/match.ts";
 import { Player } from "../../../pages/playground/player.ts";
 import { DIMENSION, grid, LENGTHSCALE, type Problem, problemOf, type Scene } from "../../../pages/playground/problem.ts";
 import { defaults, type Settings } from "../../../pages/playground/settings.ts";
-import { stream } from "../../../simulation/stream.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 

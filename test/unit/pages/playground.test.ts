@@ -4,7 +4,7 @@ import { contenders } from "../../../pages/playground/contender.ts";
 import { delays } from "../../../pages/playground/delay.ts";
 import { Match, type MatchReport } from "../../../pages/playground/match.ts";
 import { defaults, queryOf, type Settings, settingsOf } from "../../../pages/playground/settings.ts";
-import { stream } from "../../../simulation/stream.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 
 const short: Settings = { ...defaults.linear, rounds: 400, typical: 20, window: 60, seed: 5 };
 

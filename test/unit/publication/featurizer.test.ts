@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { featurizer } from "../../../publication/featurizer.ts";
+import { featurizer } from "../../../src/publication/featurizer.ts";
 
 const options = { dimension: 16, interactions: "all" } as const;
 const actions = [{ id: "boots", features: { brand: "Acme" } }];

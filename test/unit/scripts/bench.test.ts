@@ -9,7 +9,7 @@ import { estimateOf } from "../../../bench/statistics.ts";
 import { local, prepared } from "../../../bench/variant.ts";
 import { compare, measure, once, type Workload } from "../../../bench/workload.ts";
 import { workloads } from "../../../bench/workloads.ts";
-import { stream } from "../../../simulation/stream.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 
 const execute = promisify(execFile);
 const bench = (...args: string[]) => execute(process.execPath, ["bench/bench.ts", ...args]);

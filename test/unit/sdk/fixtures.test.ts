@@ -1,6 +1,6 @@
 import { type PolicyDescriptor, type PolicyFactory, policies, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { readPublication } from "../../../local/publication.ts";
+import { readPublication } from "../../../src/local/publication.ts";
 import { receiptIn } from "../../../worker/domain/ids/receipt.ts";
 import { generations, kindsOf, readBytes, readFormats, readJson } from "../../fixtures/files.ts";
 import { publicationWith, snapshotFormats } from "../../fixtures/formats.ts";

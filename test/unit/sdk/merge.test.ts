@@ -14,7 +14,7 @@ import {
   UnsupportedError,
 } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { shuffled } from "../../../simulation/stream.ts";
+import { shuffled } from "../../../src/simulation/stream.ts";
 import { freshCore } from "../../support/core.ts";
 import { contentsOf, crafted } from "../../support/crafted/crafted.ts";
 import { dyadicVectors, stream } from "../../support/scenario.ts";

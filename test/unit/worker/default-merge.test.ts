@@ -1,7 +1,7 @@
 import { merge, policies, type Recommender, vocabularyOf } from "afterclick";
 import { expect, it } from "vitest";
-import { namedAction } from "../../../publication/featurizer.ts";
-import { shuffled } from "../../../simulation/stream.ts";
+import { namedAction } from "../../../src/publication/featurizer.ts";
+import { shuffled } from "../../../src/simulation/stream.ts";
 import { configureModel, featurizer, type ModelConfig, startModel } from "../../../worker/domain/model/model.ts";
 import { stream } from "../../support/scenario.ts";
 

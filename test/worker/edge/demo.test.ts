@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { SHOP_MODEL, shopActions, shopModel } from "../../../demo/assortment.ts";
+import { SHOP_MODEL, shopActions, shopModel } from "../../../src/simulation/assortment.ts";
 import { app } from "../../../worker/edge/app.ts";
 import { type CallOptions, call, createModel, recommend, statusOf } from "../support/client.ts";
 

@@ -1,7 +1,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { policies, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { shuffled, stream } from "../../../simulation/stream.ts";
+import { shuffled, stream } from "../../../src/simulation/stream.ts";
 import { call, createModel, learnerOf } from "../support/client.ts";
 import { DAY_MS, useClock } from "../support/clock.ts";
 

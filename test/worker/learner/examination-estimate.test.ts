@@ -1,6 +1,6 @@
 import type { Policy } from "afterclick";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { type Stream, shuffled, stream } from "../../../simulation/stream.ts";
+import { type Stream, shuffled, stream } from "../../../src/simulation/stream.ts";
 import type { LogRow } from "../../../worker/domain/archive/log-line.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import type { ModelConfig } from "../../../worker/domain/model/model.ts";

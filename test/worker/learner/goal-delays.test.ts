@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { DelayEstimate, policies, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { stream } from "../../../simulation/stream.ts";
+import { stream } from "../../../src/simulation/stream.ts";
 import type { Delay, Metrics } from "../../../worker/protocol/metrics-answer.ts";
 import { call, convert, createModel, HOUR_MS, learnerOf, show, statusesOf } from "../support/client.ts";
 import { closing, DAY_MS, MINUTE_MS, ring, tick, useClock } from "../support/clock.ts";

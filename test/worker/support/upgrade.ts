@@ -1,7 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { vi } from "vitest";
-import { decode, encode } from "../../../publication/codec.ts";
+import { decode, encode } from "../../../src/publication/codec.ts";
 import { learnerOf } from "./client.ts";
 
 /** Byte of a snapshot that states its format. */

@@ -1,5 +1,5 @@
 import { type Choice, type Factor, type Policy, tooFew, UnsupportedError } from "afterclick";
-import { vectorAt } from "../../../publication/featurizer.ts";
+import { vectorAt } from "../../../src/publication/featurizer.ts";
 import type { Belief } from "../../protocol/answers.ts";
 import type { Offer } from "./offer.ts";
 

@@ -1,5 +1,5 @@
 import { SnapshotError } from "afterclick";
-import { decode, encode } from "../../../publication/codec.ts";
+import { decode, encode } from "../../../src/publication/codec.ts";
 import { Catalogue, type CatalogueChange, changeBetween, changedBy } from "./catalogue.ts";
 
 /** A catalogue as isolates get it: whole, or as changes of an earlier version. */

@@ -1,5 +1,5 @@
 import type { Choice, ChooseRequest, Points, Policy } from "afterclick";
-import { vectorAt } from "../../../publication/featurizer.ts";
+import { vectorAt } from "../../../src/publication/featurizer.ts";
 import type { Assignment } from "../../protocol/figures.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { Action, RecommendationsBody } from "../../protocol/schema.ts";

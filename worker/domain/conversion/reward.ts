@@ -1,5 +1,5 @@
 import { type GoalOutcomes, goalOutcomes } from "afterclick";
-import { toDyadic } from "../../../publication/featurizer.ts";
+import { toDyadic } from "../../../src/publication/featurizer.ts";
 import { MOST_AMOUNT } from "../../protocol/most.ts";
 import type { AppendedImpression } from "../impression/impression.ts";
 import type { Goals } from "../model/goals.ts";

@@ -1,5 +1,5 @@
 import { type EncoderOptions, encoder, vocabularyOf } from "afterclick";
-import { type Action, namedAction } from "../../../publication/featurizer.ts";
+import { type Action, namedAction } from "../../../src/publication/featurizer.ts";
 import type { ModelConfig } from "./model.ts";
 
 /** How well an encoder tells the actions of a catalogue apart. */

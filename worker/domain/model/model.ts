@@ -8,7 +8,7 @@ import {
   policies,
   Recommender,
 } from "afterclick";
-import { type Featurizer, featurizer as featurizerOf } from "../../../publication/featurizer.ts";
+import { type Featurizer, featurizer as featurizerOf } from "../../../src/publication/featurizer.ts";
 import { DEFAULTS, LEARNT, type LearntName, type ModelOptions } from "../../protocol/model-options.ts";
 import { MOST_BYTES, MOST_OPEN } from "../../protocol/most.ts";
 import { didYouMean } from "../../protocol/nearest.ts";

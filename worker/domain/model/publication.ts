@@ -1,5 +1,5 @@
 import { SnapshotError } from "afterclick";
-import { decode, encode } from "../../../publication/codec.ts";
+import { decode, encode } from "../../../src/publication/codec.ts";
 import type { Action } from "../../protocol/schema.ts";
 import type { ModelConfig } from "./model.ts";
 

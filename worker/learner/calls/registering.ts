@@ -1,4 +1,4 @@
-import { type Featurizer, toDyadic } from "../../../publication/featurizer.ts";
+import { type Featurizer, toDyadic } from "../../../src/publication/featurizer.ts";
 import {
   checkPageActions,
   checkPagePoints,

@@ -1,4 +1,4 @@
-import type { Featurizer } from "../../../publication/featurizer.ts";
+import type { Featurizer } from "../../../src/publication/featurizer.ts";
 import { homeOf } from "../../domain/ids/home.ts";
 import { giverOf } from "../../domain/ids/join-key.ts";
 import { shardName } from "../../domain/ids/shard.ts";

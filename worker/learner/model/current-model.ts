@@ -1,4 +1,4 @@
-import type { Featurizer } from "../../../publication/featurizer.ts";
+import type { Featurizer } from "../../../src/publication/featurizer.ts";
 import type { Timing } from "../../domain/impression/bucket.ts";
 import { EncodingReport } from "../../domain/model/encoding.ts";
 import { featurizer, type ModelConfig } from "../../domain/model/model.ts";

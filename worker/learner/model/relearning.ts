@@ -1,4 +1,4 @@
-import type { Featurizer } from "../../../publication/featurizer.ts";
+import type { Featurizer } from "../../../src/publication/featurizer.ts";
 import type { LogRow } from "../../domain/archive/log-line.ts";
 import { Catalogue, type CatalogueChange, changedBy } from "../../domain/catalogue/catalogue.ts";
 import { Fold } from "../../domain/conversion/fold.ts";

@@ -1,5 +1,5 @@
 import { SnapshotError } from "afterclick";
-import type { Featurizer } from "../../../publication/featurizer.ts";
+import type { Featurizer } from "../../../src/publication/featurizer.ts";
 import type { Served } from "../../domain/catalogue/served.ts";
 import { unlearnt } from "../../domain/catalogue/unlearnt-model.ts";
 import { shardOf } from "../../domain/ids/shard.ts";

@@ -1,4 +1,4 @@
-import { toDyadic } from "../../../publication/featurizer.ts";
+import { toDyadic } from "../../../src/publication/featurizer.ts";
 import type { ConversionEvent } from "../../domain/conversion/event.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { auditedAt, bucketAt, bucketEnd, closesAt } from "../../domain/impression/bucket.ts";

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import type { CoreExports } from "../../../../src/core/exports.ts";
-import { SnapshotError } from "../../../../src/errors.ts";
 import { type ParsedPureExploration, PureExploration, parsePureExploration } from "../../../../src/model/batch/pure-exploration.ts";
 import { RoundSchedule } from "../../../../src/model/batch/round-schedule.ts";
+import { SnapshotError } from "../../../../src/values/errors.ts";
 import { freshCore } from "../../../support/core.ts";
 
 // Which processes a run of pure exploration holds in the core's memory.

@@ -1,6 +1,6 @@
 import { DelayEstimate } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { type Stream, stream } from "../../../../simulation/stream.ts";
+import { type Stream, stream } from "../../../../src/simulation/stream.ts";
 
 // The law of delays beside plain proportions, a likelihood that is maximized from lists, and simulated shops with a known truth.
 

@@ -1,8 +1,8 @@
 import { expect, it, vi } from "vitest";
 import { CoreProcess } from "../../../../src/core/core-process.ts";
+import { Pending } from "../../../../src/ledger/ledger.ts";
 import { GaussianProcess } from "../../../../src/model/gaussian-process/gaussian-process.ts";
 import { parseGaussianProcess } from "../../../../src/model/gaussian-process/gaussian-process-settings.ts";
-import { Pending } from "../../../../src/pending.ts";
 import { freshCore } from "../../../support/core.ts";
 
 // Maintenance runs now and then, not with every impression. The tests count work instead of time.

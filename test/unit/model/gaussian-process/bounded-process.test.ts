@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Core } from "../../../../src/core/core.ts";
 import { BoundedProcess } from "../../../../src/model/gaussian-process/bounded-process.ts";
 import { kernelSpec } from "../../../../src/model/gaussian-process/kernel.ts";
-import { SnapshotReader, SnapshotWriter } from "../../../../src/snapshot.ts";
+import { SnapshotReader, SnapshotWriter } from "../../../../src/values/snapshot.ts";
 import { freshCore } from "../../../support/core.ts";
 
 // A Gaussian process in bounded memory: the rows of a point, points that weigh little, and its saved state.

@@ -1,6 +1,6 @@
 import { type AppendedImpression, miniGpUcb, Recommender, squaredExponential } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { stream } from "../../../../simulation/stream.ts";
+import { stream } from "../../../../src/simulation/stream.ts";
 
 // A search over all points must find the same leader as the policy's shorter search, after every kind of change.
 

@@ -11,7 +11,7 @@ import {
   squaredExponential,
 } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { stream } from "../../../../simulation/stream.ts";
+import { stream } from "../../../../src/simulation/stream.ts";
 
 const kernel = squaredExponential({ lengthscale: 0.3, variance: 1 });
 const settings = { dimension: 1, kernel, noiseVariance: 0.01 };

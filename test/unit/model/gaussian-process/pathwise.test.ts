@@ -1,6 +1,6 @@
 import { gaussianProcess, gpTsSdf, matern52, Recommender } from "afterclick";
 import { expect, it } from "vitest";
-import { stream } from "../../../../simulation/stream.ts";
+import { stream } from "../../../../src/simulation/stream.ts";
 
 const PAIRS = 20_000;
 const random = stream("test", "pathwise");

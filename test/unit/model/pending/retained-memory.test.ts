@@ -3,9 +3,9 @@ import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { encoder } from "../../../../src/encoding/encoder.ts";
 import type { NamedFeatures } from "../../../../src/encoding/terms.ts";
+import { Pending } from "../../../../src/ledger/ledger.ts";
 import { DelayedPosterior } from "../../../../src/model/pending/delayed-posterior.ts";
 import type { Posterior } from "../../../../src/model/posterior.ts";
-import { Pending } from "../../../../src/pending.ts";
 
 // What has passed frees its memory, however long the run: impressions outside the window, and contexts of visitors.
 

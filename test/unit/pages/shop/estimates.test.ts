@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { products } from "../../../../demo/assortment.ts";
 import type { ProductEvidence } from "../../../../pages/shop/api.ts";
 import { Estimates } from "../../../../pages/shop/estimates.tsx";
 import type { Session } from "../../../../pages/shop/session.ts";
+import { products } from "../../../../src/simulation/assortment.ts";
 import { drawn } from "../../../support/markup.ts";
 
 const evidence = (id: string, more: Partial<ProductEvidence> = {}): ProductEvidence => ({

@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from "vitest";
-import { products } from "../../../../demo/assortment.ts";
 import type { Session } from "../../../../pages/shop/session.ts";
 import { Shelf } from "../../../../pages/shop/shelf.tsx";
 import type { Shown } from "../../../../pages/shop/shown.ts";
 import { Icon } from "../../../../pages/ui/icon.tsx";
+import { products } from "../../../../src/simulation/assortment.ts";
 import { drawn } from "../../../support/markup.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");

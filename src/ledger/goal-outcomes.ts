@@ -1,5 +1,5 @@
+import type { GoalOutcome, GoalOutcomes } from "../model/goals/goal.ts";
 import type { Goals } from "./goals.ts";
-import type { GoalOutcome, GoalOutcomes } from "./model/goals/goal.ts";
 
 /** An event of a goal. */
 export interface GoalEvent {

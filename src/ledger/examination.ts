@@ -1,4 +1,4 @@
-import { outOfRange, positiveShare, wrongType } from "./argument.ts";
+import { outOfRange, positiveShare, wrongType } from "../values/argument.ts";
 
 // Examination weights: the probability that a visitor examines each place of a list, relative to the first place.
 

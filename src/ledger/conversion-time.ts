@@ -1,4 +1,4 @@
-import { finiteNumber, outOfRange } from "./argument.ts";
+import { finiteNumber, outOfRange } from "../values/argument.ts";
 
 /** Clocks may differ by this much, in ms. */
 export const CLOCK_TOLERANCE_MS = 300_000;

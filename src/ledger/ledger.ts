@@ -1,12 +1,12 @@
-import { boundedNumbers, finiteNumber } from "./argument.ts";
+import { isInMs, type Moment, spanOf, type Window } from "../model/delay/window.ts";
+import type { GoalChange, GoalOutcomes, LearntGoal } from "../model/goals/goal.ts";
+import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
+import { boundedNumbers, finiteNumber } from "../values/argument.ts";
+import { SnapshotError } from "../values/errors.ts";
+import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../values/snapshot.ts";
 import { checkConversionTime } from "./conversion-time.ts";
-import { SnapshotError } from "./errors.ts";
 import { compareEvents, firstDelay, type GoalEvent, outcomesOf } from "./goal-outcomes.ts";
 import { totalOf } from "./goals.ts";
-import { isInMs, type Moment, spanOf, type Window } from "./model/delay/window.ts";
-import type { GoalChange, GoalOutcomes, LearntGoal } from "./model/goals/goal.ts";
-import type { AppendedImpression, ReportedDelay } from "./model/posterior.ts";
-import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "./snapshot.ts";
 
 /** The result of delivering a conversion. */
 export type ConversionStatus = "applied" | "duplicate" | "late" | "unknown" | "conflict";

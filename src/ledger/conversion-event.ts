@@ -1,7 +1,7 @@
-import { finiteNumber, flag, nonEmptyString, onlyKeys, outOfRange, type Range, record } from "./argument.ts";
+import { isInMs, type Window } from "../model/delay/window.ts";
+import { finiteNumber, flag, nonEmptyString, onlyKeys, outOfRange, type Range, record } from "../values/argument.ts";
 import { amountOf, type Goals, type GoalValue } from "./goals.ts";
-import { isInMs, type Window } from "./model/delay/window.ts";
-import type { Conversion } from "./pending.ts";
+import type { Conversion } from "./ledger.ts";
 
 /** A conversion of an impression. */
 export interface ConversionEvent {

@@ -1,6 +1,6 @@
-import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, positiveNumber, record, wrongType } from "./argument.ts";
-import { isInMs, parseWindow, spanOf, type Window } from "./model/delay/window.ts";
-import type { GoalOutcomes, LearntGoal } from "./model/goals/goal.ts";
+import { isInMs, parseWindow, spanOf, type Window } from "../model/delay/window.ts";
+import type { GoalOutcomes, LearntGoal } from "../model/goals/goal.ts";
+import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, positiveNumber, record, wrongType } from "../values/argument.ts";
 
 /** A goal: the worth of its conversions, and their delays. */
 export interface GoalOptions {

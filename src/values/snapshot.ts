@@ -1,4 +1,4 @@
-import type { Core } from "./core/core.ts";
+import type { Core } from "../core/core.ts";
 import { SnapshotError } from "./errors.ts";
 
 // A snapshot, or a publication, is one little-endian buffer. Every section is aligned to 8 bytes:
