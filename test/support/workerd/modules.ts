@@ -18,7 +18,8 @@ registerHooks({
     return next(specifier, context);
   },
   load(url, context, next) {
-    if (url.endsWith(".json") && context.importAttributes.type === undefined) {
+    // Packages require theirs.
+    if (url.endsWith(".json") && !url.includes("/node_modules/") && context.importAttributes.type === undefined) {
       return { format: "module", source: `export default ${readFileSync(fileURLToPath(url), "utf8")}`, shortCircuit: true };
     }
     if (url === "workerd:workers") return { format: "module", source: durableObject, shortCircuit: true };
