@@ -95,6 +95,10 @@ describeInChromium("the playground's page", () => {
     await expect.poll(() => new URL(page.url()).searchParams.get("seed"), soon).toBe("6");
     await done();
     await expect.poll(standings, soon).not.toEqual(first);
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy link" }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(page.url());
     expect(complaints).toEqual([]);
   });
 
@@ -170,11 +174,17 @@ describeInChromium("the playground's page", () => {
     await page.emulateMedia({ colorScheme });
     await open(queryOf({ ...defaults.curve, rounds: 80 }));
     await done();
+    const settings = page.locator("details.card");
+    expect(await settings.getAttribute("open")).toBeNull();
     for (const numbers of await page.locator("summary").all()) await numbers.click();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
     expect((await outside(page)).filter((element) => !/<t[hdr]|<table|<thead|<tbody/.test(element))).toEqual([]);
     const paper = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
     expect(paper).toBe(colorScheme === "light" ? "rgb(250, 248, 244)" : "rgb(21, 21, 19)");
+    await page.locator("summary").first().click();
+    await expect.poll(() => settings.getAttribute("open"), soon).toBeNull();
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await expect.poll(() => settings.getAttribute("open"), soon).not.toBeNull();
     expect(complaints).toEqual([]);
   });
 

@@ -1,5 +1,4 @@
-import type { ChartProps } from "../../pages/ui/chart.tsx";
-import { Chart } from "../../pages/ui/chart.tsx";
+import { Chart, type ChartProps } from "../../pages/ui/chart.tsx";
 
 interface Element {
   readonly tag: string | ((props: object) => unknown);
@@ -8,13 +7,17 @@ interface Element {
 
 /** The first rendering of a component. */
 export interface Drawn {
-  /** The text, in the order of the page. */
-  readonly text: string;
+  /** What it says and marks, a line for each block, row or chart. */
+  readonly lines: readonly string[];
   /** The elements, with components resolved. */
   readonly elements: readonly Element[];
   /** The props of its charts, which are not drawn. */
   readonly charts: readonly ChartProps[];
 }
+
+const INLINE = /^(small|b|i|span|strong|a|code|td|th|dt|dd)$/;
+/** Attributes that tell a state. */
+const TOLD = /^(href|title|disabled|checked|selected|value|open|aria-(current|pressed|invalid)|data-(status|sign)|style)$/;
 
 /** Renders a component without a page. Hooks return their initial values, and effects do not run. */
 export function drawn<Props extends object>(component: (props: Props) => unknown, props: Props): Drawn {
@@ -27,13 +30,46 @@ export function drawn<Props extends object>(component: (props: Props) => unknown
     const { tag, props } = node as Element;
     if ((tag as unknown) === Chart) {
       charts.push(props as unknown as ChartProps);
-      return "";
+      return `\n${chartLines(props as unknown as ChartProps).join("\n")}\n`;
     }
     if (typeof tag === "function") return textOf(tag(props));
     elements.push({ tag, props });
-    const inside = textOf(props.children);
-    return /^(small|b|i|span|strong|a)$/.test(tag) ? inside : ` ${inside} `;
+    const inside = `${textOf(props.children)}${told(tag, props)}`;
+    if (!INLINE.test(tag)) return `\n${inside}\n`;
+    return /^[td]/.test(tag) ? ` ${inside} ` : inside;
   };
-  const text = textOf(component(props)).replace(/\s+/g, " ").trim();
-  return { text, elements, charts };
+  const lines = textOf(component(props)).split("\n");
+  return { lines: lines.map((line) => line.replace(/\s+/g, " ").trim()).filter((line) => line !== ""), elements, charts };
+}
+
+/** The attributes of an element that tell a state, in brackets. */
+function told(tag: string, props: Element["props"]): string {
+  const names = Object.keys(props).filter((name) => TOLD.test(name) || (name === "class" && /^(i|th|tr)$/.test(tag)));
+  const texts = names.flatMap((name) => {
+    const value = props[name];
+    if (value === undefined || value === false) return [];
+    return name === "style" ? placesOf(value as Record<string, string>) : `${name}=${value}`;
+  });
+  return texts.length > 0 ? ` [${texts.join(" ")}]` : "";
+}
+
+function placesOf(style: Readonly<Record<string, string>>): string[] {
+  return Object.entries(style).map(([name, value]) => `${name.slice(2)} ${value.replace(/[\d.]+/, (digits) => Number(digits).toFixed(2))}`);
+}
+
+/** What a chart says: its summary, its lines, each point, and its table. Of many points the first, the middle and the last. */
+function chartLines({ id, title, summary, legend = [], data, describe, table }: ChartProps): string[] {
+  const last = data[0].length - 1;
+  const points = last < 6 ? data[0].map((_, i) => i) : [0, Math.floor(last / 2), last];
+  const { columns, rows } = table();
+  const listed = rows.length < 6 ? rows : [rows[0], rows[rows.length >> 1], rows[rows.length - 1]];
+  const numbers = (at: number) =>
+    data.map((series) => JSON.stringify(series[at], (_, each) => (typeof each === "number" ? Number(each.toPrecision(6)) : each)));
+  return [
+    `chart ${id}: ${title}. ${summary}`,
+    ...legend.map(({ mark, name }) => `chart ${id} has ${name} [${mark}]`),
+    ...points.map((at) => `chart ${id} at ${at}: ${describe(at)} (${numbers(at).join(", ")})`),
+    `chart ${id}, ${rows.length} rows of ${columns.join(" | ")}`,
+    ...listed.map((row) => `chart ${id}: ${row.join(" | ")}`),
+  ];
 }

@@ -147,15 +147,23 @@ describe("a monitor", () => {
     expect(asked).toHaveLength(4);
   });
 
-  it("knows a model that the worker does not", async () => {
+  it("names a first model that was deleted, and then reads the first of a new list", async () => {
+    let models = [{ model: "shop" }, { model: "blog" }];
     answer = async (question) => {
-      if (question === "metrics new") throw new Refusal(404, "there is no such model");
-      return usual(question);
+      if (question === "models") return models;
+      if (!models.some(({ model }) => question === `metrics ${model}`)) throw new Refusal(404, "there is no such model");
+      return question;
     };
     const monitor = monitorOf();
-    monitor.show("new", undefined);
+    monitor.start();
     await settled();
-    expect(monitor).toMatchObject({ metrics: null, problem: "" });
+    models = [{ model: "blog" }];
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(monitor).toMatchObject({ metrics: null, name: "shop", problem: "" });
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(monitor).toMatchObject({ metrics: "metrics blog", name: "blog" });
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(asked.filter((question) => question === "models")).toHaveLength(2);
   });
 
   it("keeps what it has and says why that is not fresh, until it is", async () => {
@@ -226,25 +234,17 @@ describe("a call", () => {
     expect(reasonOf(new TypeError("Failed to fetch"))).toBe("the worker does not answer");
   });
 
-  it("goes to the worker's API with the secret key", async () => {
+  it.each([
+    [keyedSource("sk"), "/v1", { headers: { authorization: "Bearer sk" } }],
+    [demoSource, "/demo", {}],
+  ])("goes to the worker's API with the secret key, and to the demonstration's backend without: %#", async (source, start, init) => {
     responses(200, '{ "models": [1] }');
-    const keyed = keyedSource("sk");
-    expect(await keyed.models()).toEqual([1]);
-    await keyed.metrics("a/b");
-    await keyed.explain("c d");
-    const headers = { authorization: "Bearer sk" };
+    expect(await source.models()).toEqual([1]);
+    await source.metrics("a/b");
+    await source.explain("c d");
+    await source.examination("a/b");
     expect(vi.mocked(fetch).mock.calls).toEqual(
-      ["/v1/models", "/v1/models/a%2Fb/metrics", "/v1/impressions/c%20d"].map((path) => [path, { headers }]),
-    );
-  });
-
-  it("goes to the demonstration's backend without a key", async () => {
-    responses(200, '{ "models": [1] }');
-    expect(await demoSource.models()).toEqual([1]);
-    await demoSource.metrics("a/b");
-    await demoSource.explain("c d");
-    expect(vi.mocked(fetch).mock.calls).toEqual(
-      ["/demo/models", "/demo/models/a%2Fb/metrics", "/demo/impressions/c%20d"].map((path) => [path, {}]),
+      ["/models", "/models/a%2Fb/metrics", "/impressions/c%20d", "/models/a%2Fb/examination"].map((path) => [start + path, init]),
     );
   });
 });

@@ -1,6 +1,7 @@
+import { Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { contenders } from "../../../../pages/playground/contender.ts";
-import { defaults, queryOf, settingsOf } from "../../../../pages/playground/settings.ts";
+import { defaults, queryOf, settingsOf, sharesInTime } from "../../../../pages/playground/settings.ts";
 
 const taken = (query: string) => settingsOf(query).problems.length === 0;
 
@@ -28,20 +29,26 @@ describe("a setting of the address", () => {
     expect([query([]), query([...names.slice(0, 2), names[0]]), query([names[0], "nobody"])].map(taken)).toEqual([false, false, false]);
   });
 
-  it("names policies of its problem, wherever the problem stands", () => {
+  it("names policies of its problem, wherever the problem stands, and the others are those of the problem", () => {
     for (const query of ["?problem=curve&policies=gp-ucb", "?policies=gp-ucb&problem=curve"]) {
       expect(settingsOf(query)).toEqual({ settings: { ...defaults.curve, policies: ["gp-ucb"] }, problems: [] });
     }
+    expect(settingsOf("").settings).toEqual(defaults.linear);
   });
 
-  it("of another pace or law is taken by its name", () => {
-    expect(settingsOf("?pace=slow&delay=none")).toEqual({ settings: { ...defaults.linear, pace: "slow", delay: "none" }, problems: [] });
-  });
-
-  it("that is invalid leaves the others as they are", () => {
-    const { settings, problems } = settingsOf("?problem=sphere&window=0&rounds=50&colour=red&seed=7");
-    expect(settings).toEqual({ ...defaults.linear, rounds: 50, seed: 7 });
-    expect(problems.map((problem) => problem.split(":")[0])).toEqual(["problem", "window", "colour"]);
+  it("that is invalid is named, and leaves the others as they are", () => {
+    const query = "?problem=sphere&window=0&rounds=50&colour=red&seed=7&delay=constructor&pace=%FF&policies=gp-ucb";
+    expect(settingsOf(query)).toEqual({
+      settings: { ...defaults.linear, rounds: 50, seed: 7 },
+      problems: [
+        "problem: expected one of linear, curve, got “sphere”",
+        "window: expected a whole number from 1 to 20000, got “0”",
+        "colour: unknown setting",
+        "delay: expected one of geometric, uniform, log-normal, heavy-tail, none, got “constructor”",
+        expect.stringMatching(/^pace: expected one of fast, slow/),
+        expect.stringMatching(/^policies: expected 1 to 5 different names of delay-lin-ts/),
+      ],
+    });
   });
 
   it("is cut in the text of its problem", () => {
@@ -51,7 +58,9 @@ describe("a setting of the address", () => {
   });
 });
 
-it("the address of a match is readable", () => {
+it("the address of a match is readable, and read as the same settings", () => {
+  const settings = { ...defaults.curve, delay: "heavy-tail", pace: "slow" } as const;
+  expect(settingsOf(queryOf(settings))).toEqual({ settings, problems: [] });
   expect(queryOf(defaults.curve)).toBe(
     "?problem=curve&policies=gp-bucb,gp-ucb-sdf,waiting,uniform&delay=geometric&typical=20&window=100&rounds=1000&seed=1&pace=fast",
   );
@@ -72,5 +81,15 @@ describe.each(["linear", "curve"] as const)("the policies of %s", (problem) => {
   it("of a first match exist", () => {
     for (const id of defaults[problem].policies) expect(Object.keys(contenders[problem])).toContain(id);
     expect(defaults[problem].problem).toBe(problem);
+  });
+
+  it("have the delay offset that the shares in time use", async () => {
+    for (const [id, { policy, delayOffset = 0 }] of all) {
+      const recommender = await Recommender.create({ policy: policy({ horizon: 100, delay: 5 }), window: { rounds: 9 }, seed: 1 });
+      expect(delayOffset, id).toBe(recommender.policy.delayOffset);
+    }
+    // Uniform on 0 to 2 rounds.
+    const short = { ...defaults[problem], delay: "uniform", typical: 1, window: 1 } as const;
+    expect(sharesInTime(short)).toEqual(problem === "linear" ? [2 / 3, 2 / 3] : [1 / 3, 2 / 3]);
   });
 });

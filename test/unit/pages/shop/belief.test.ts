@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { errorOf, waitingBand } from "../../../pages/shop/belief.ts";
-import { clockSkew } from "../../../pages/ui/clock-skew.ts";
+import { errorOf, waitingBand } from "../../../../pages/shop/belief.ts";
+import { clockSkew } from "../../../../pages/ui/clock-skew.ts";
 
 describe("a recommender that waits", () => {
   it("knows nothing before a window has closed", () => {

@@ -1,77 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Happened } from "../../../pages/shop/api.ts";
-import { Session } from "../../../pages/shop/session.ts";
+import { describe, expect, it, vi } from "vitest";
+import { story } from "../../../../pages/shop/story.ts";
+import { asks, begun, changes, happened, hold, NOW, openShop, page, pass, session, simulated, WINDOW_MS, worker } from "./worker.ts";
 
-const NOW = Date.parse("2026-11-21T12:00:00Z");
-const WINDOW_MS = 120_000;
+openShop();
 
-/** A simulated worker that shows a mug, a tent and a lamp. It records requests and answers purchases. */
-let worker: {
-  asked: { path: string; body: unknown; key?: string }[];
-  status: (impressionId: string) => string;
-  means: Record<string, number>;
-  known: { impressionId: string; status: string }[];
-  fails: number | undefined;
-  hold: Promise<void> | undefined;
-  /** The worker's time minus the page's. */
-  ahead: number;
-};
-let page: { hidden: boolean };
-let changes: number;
-let count: number;
-
-beforeEach(() => {
-  vi.useFakeTimers({ now: NOW, toFake: ["Date", "setInterval", "clearInterval", "setTimeout", "clearTimeout"] });
-  page = { hidden: false };
-  [changes, count] = [0, 0];
-  worker = { asked: [], status: () => "applied", means: { mug: 0.2, tent: 0.1 }, known: [], fails: undefined, hold: undefined, ahead: 0 };
-  vi.stubGlobal("document", page);
-  vi.stubGlobal("fetch", async (path: string, { body, headers }: { body?: string; headers?: Record<string, string> } = {}) => {
-    const json = body === undefined ? undefined : JSON.parse(body);
-    worker.asked.push({ path, body: json, ...(headers?.authorization && { key: headers.authorization }) });
-    const { fails, hold } = worker;
-    await hold;
-    if (fails === 0) throw new TypeError("Failed to fetch");
-    if (fails !== undefined) return Response.json({ detail: "too many requests" }, { status: fails });
-    if (path.startsWith("/demo/knowledge")) {
-      const closed = { impressions: 0, converted: 0 };
-      const estimates = Object.entries(worker.means).map(([id, mean]) => ({ id, belief: { mean, low: 0, high: 1 }, closed }));
-      return Response.json({ counts: { impressions: 3 }, estimates, impressions: worker.known });
-    }
-    if (path === "/demo/reset") return Response.json({});
-    if (path === "/demo/purchases" || path === "/demo/returns")
-      return Response.json({
-        conversions: json.happened.map(({ impressionId }: Happened) => ({ impressionId, status: worker.status(impressionId) })),
-      });
-    const actions = ["mug", "tent", "lamp"].map((id) => ({ impressionId: `i-${++count}`, id }));
-    return Response.json({ windowEndsAt: Date.now() + worker.ahead + WINDOW_MS, actions });
-  });
-});
-afterEach(() => {
-  vi.useRealTimers();
-  vi.restoreAllMocks();
-  vi.unstubAllGlobals();
-});
-
-const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
-async function begun(): Promise<Session> {
-  const session = new Session("pk", () => changes++);
-  session.start();
-  await pass(0);
-  return session;
-}
-async function simulated(session: Session, visitors: number): Promise<void> {
-  const done = session.simulate(visitors);
-  for (let left = visitors; left > 10; left -= 10) await pass(600);
-  await done;
-}
-const asks = (start: string) => worker.asked.filter(({ path }) => path.startsWith(start));
-const happened = (what: string) => asks(`/demo/${what}`).map(({ body }) => (body as { happened: Happened[] }).happened);
 const purchases = () => happened("purchases").map((all) => all.map(({ impressionId }) => impressionId));
 
 describe("a visit", () => {
   it("is recommended three products with the publishable key, and then asks what the model knows of them", async () => {
-    const session = await begun();
     expect(worker.asked).toEqual([
       { path: "/v1/models/demo/recommendations", body: { context: { profile: "mira" }, limit: 3 }, key: "Bearer pk" },
       { path: "/demo/knowledge?profile=mira&impression=i-1&impression=i-2&impression=i-3", body: undefined },
@@ -89,18 +25,16 @@ describe("a visit", () => {
   });
 
   it("counts as a look until the reader buys or sends visitors", async () => {
-    const session = await begun();
     await session.visit();
     expect(session.looks).toBe(2);
     session.buy(session.shelf[0]);
     expect(session.looks).toBe(0);
     await session.visit();
-    await simulated(session, 1);
+    await simulated(1);
     expect(session.looks).toBe(0);
   });
 
   it("of another profile asks for that one, and compares with what is expected of that one", async () => {
-    const session = await begun();
     worker.means = { mug: 0.5 };
     await session.choose("sam");
     expect(asks("/v1")[1].body).toEqual({ context: { profile: "sam" }, limit: 3 });
@@ -111,11 +45,7 @@ describe("a visit", () => {
   });
 
   it("stands if it is the later of two", async () => {
-    const session = await begun();
-    let release = () => {};
-    worker.hold = new Promise((resolve) => {
-      release = resolve;
-    });
+    const release = hold();
     const slow = session.visit();
     worker.hold = undefined;
     await session.visit();
@@ -126,7 +56,6 @@ describe("a visit", () => {
   });
 
   it("that the worker refuses leaves the shelf, and says why until the worker answers", async () => {
-    const session = await begun();
     const { shelf } = session;
     worker.fails = 429;
     await session.visit();
@@ -140,11 +69,7 @@ describe("a visit", () => {
   });
 
   it("drops what is known of a profile that has left meanwhile, and asks for the present one", async () => {
-    const session = await begun();
-    let release = () => {};
-    worker.hold = new Promise((resolve) => {
-      release = resolve;
-    });
+    const release = hold();
     await pass(1000);
     worker.hold = undefined;
     worker.means = { mug: 0.9 };
@@ -160,7 +85,6 @@ describe("a visit", () => {
 
 describe("a purchase", () => {
   it("is reported once, after the chosen delay", async () => {
-    const session = await begun();
     const [mug] = session.shelf;
     session.buy(mug);
     session.buy(mug);
@@ -175,7 +99,6 @@ describe("a purchase", () => {
   });
 
   it("counts although its report comes after the window", async () => {
-    const session = await begun();
     const [mug] = session.shelf;
     session.chooseDelay(60_000);
     await pass(80_000);
@@ -189,7 +112,6 @@ describe("a purchase", () => {
   });
 
   it("that the reader takes back is reported as a return, once", async () => {
-    const session = await begun();
     session.chooseDelay(0);
     const [mug, tent] = session.shelf;
     for (const shown of [mug, tent]) session.buy(shown);
@@ -200,21 +122,41 @@ describe("a purchase", () => {
     await session.giveBack(mug);
     expect(happened("returns")).toEqual([[{ impressionId: "i-1", agoMs: 0 }]]);
     expect(mug.status).toBe("returned");
+    const { settledAt } = tent;
     worker.fails = 0;
+    await pass(100);
     await session.giveBack(tent);
-    expect([tent.status, session.problem]).toEqual(["converted", "The worker does not answer. Retrying."]);
+    expect([tent.status, tent.settledAt, session.problem]).toEqual(["converted", settledAt, "The worker does not answer. Retrying."]);
+    worker.fails = undefined;
+    await session.giveBack(tent);
+    expect([tent.status, session.problem]).toEqual(["returned", ""]);
   });
 
   it("of a simulated visitor cannot be returned by the reader", async () => {
-    const session = await begun();
     const [mug] = session.shelf;
     mug.status = "converted";
     await session.giveBack(mug);
     expect(happened("returns")).toEqual([]);
   });
 
+  it("that is returned after the window stays: the page says so, and the purchase keeps its time", async () => {
+    const [mug] = session.shelf;
+    session.chooseDelay(0);
+    session.buy(mug);
+    await pass(WINDOW_MS);
+    const { settledAt } = mug;
+    worker.status = () => "late";
+    await session.giveBack(mug);
+    expect(mug).toMatchObject({ status: "converted", settledAt });
+    expect(story(mug, Date.now())).toBe("converted after 0:01");
+    // Answers that come later do not remove the message.
+    await pass(3000);
+    expect(session.problem).toBe("The window has ended: the return does not count.");
+    await session.visit();
+    expect(session.problem).toBe("");
+  });
+
   it("is reported after another delay if another was chosen, together with what else is due", async () => {
-    const session = await begun();
     const changed = changes;
     session.chooseDelay(0);
     expect(changes).toBe(changed + 1);
@@ -231,7 +173,6 @@ describe("a purchase", () => {
     ["unknown", "refused"],
     ["conflict", "refused"],
   ])("that the worker calls %s is %s", async (status, shown) => {
-    const session = await begun();
     session.chooseDelay(0);
     worker.status = () => status;
     session.buy(session.shelf[0]);
@@ -240,7 +181,6 @@ describe("a purchase", () => {
   });
 
   it("that was not taken is reported again two seconds later", async () => {
-    const session = await begun();
     session.chooseDelay(0);
     session.buy(session.shelf[0]);
     worker.fails = 0;
@@ -255,13 +195,9 @@ describe("a purchase", () => {
   });
 
   it("is reported while another report is under way only after that", async () => {
-    const session = await begun();
     session.chooseDelay(0);
     session.buy(session.shelf[0]);
-    let release = () => {};
-    worker.hold = new Promise((resolve) => {
-      release = resolve;
-    });
+    const release = hold();
     await pass(250);
     session.buy(session.shelf[1]);
     await pass(2000);
@@ -273,7 +209,6 @@ describe("a purchase", () => {
   });
 
   it("is compared with what the model expected before", async () => {
-    const session = await begun();
     worker.means = { mug: 0.6 };
     await pass(1000);
     expect([...session.before]).toEqual([
@@ -287,7 +222,6 @@ describe("a purchase", () => {
 
 describe("an impression", () => {
   it("expires after its window, and cannot be bought any more", async () => {
-    const session = await begun();
     page.hidden = true;
     session.buy(session.shelf[1]);
     await pass(WINDOW_MS);
@@ -300,7 +234,6 @@ describe("an impression", () => {
   });
 
   it("is what the worker says it is, once that is not pending", async () => {
-    const session = await begun();
     worker.known = [
       { impressionId: "i-1", status: "converted" },
       { impressionId: "i-2", status: "pending" },
@@ -314,7 +247,6 @@ describe("an impression", () => {
   });
 
   it("is among the last six with which something happened, newest first", async () => {
-    const session = await begun();
     for (let i = 1; i < 3; i++) {
       vi.setSystemTime(NOW + i);
       await session.visit();
@@ -324,7 +256,6 @@ describe("an impression", () => {
   });
 
   it("is remembered among the last three hundred, or until its purchase is reported", async () => {
-    const session = await begun();
     session.buy(session.shelf[1]);
     for (let i = 0; i < 100; i++) await session.visit();
     expect(session.shown.map(({ impressionId }) => impressionId).slice(0, 2)).toEqual(["i-2", "i-4"]);
@@ -334,7 +265,6 @@ describe("an impression", () => {
 
 describe("what the model knows", () => {
   it("is asked every second, but not while nobody looks nor while an answer is on its way", async () => {
-    await begun();
     const looks = () => asks("/demo/knowledge").length;
     expect(looks()).toBe(1);
     await pass(750);
@@ -352,20 +282,47 @@ describe("what the model knows", () => {
 });
 
 describe("a page that starts over", () => {
-  it("has the model forget, and forgets what it has shown", async () => {
-    const session = await begun();
-    await simulated(session, 2);
+  it("has the model forget, forgets what it has shown, and counts looks anew", async () => {
+    await simulated(2);
+    for (let i = 0; i < 6; i++) await session.visit();
+    expect(session.looks).toBe(6);
     await session.startOver();
     expect(asks("/demo/reset")).toMatchObject([{ body: {} }]);
-    expect([session.visits, session.shown.length, session.shelf.length]).toEqual([[], 3, 3]);
+    expect([session.visits, session.shown.length, session.shelf.length, session.looks]).toEqual([[], 3, 3, 1]);
   });
 
   it("keeps everything if the worker does not answer", async () => {
-    const session = await begun();
     const { shown } = session;
     worker.fails = 0;
     await session.startOver();
     expect(session.shown).toBe(shown);
+  });
+
+  it("drops the estimates that were on their way, and asks again", async () => {
+    const release = hold();
+    await pass(1000);
+    worker.hold = undefined;
+    await session.startOver();
+    for (const arrive of [() => {}, release]) {
+      arrive();
+      await pass(0);
+      expect([session.estimates, session.counts, session.before.size]).toEqual([[], undefined, 0]);
+    }
+    worker.means = { mug: 0.1 };
+    await pass(250);
+    expect(session).toMatchObject({ counts: { impressions: 3 }, estimates: [{ belief: { mean: 0.1 } }] });
+    expect([...session.before]).toEqual([["mug", 0.1]]);
+  });
+
+  it("drops the recommendations that were on their way", async () => {
+    const release = hold();
+    const visit = session.visit();
+    worker.hold = undefined;
+    await session.startOver();
+    const { shelf } = session;
+    release();
+    await visit;
+    expect([session.shelf, session.shown]).toEqual([shelf, shelf]);
   });
 });
 
@@ -385,94 +342,4 @@ it("a page whose worker did not answer at first asks again until it does", async
   worker.fails = undefined;
   await pass(3000);
   expect([session.shelf.length, session.problem]).toEqual([3, ""]);
-});
-
-describe("simulated visitors", () => {
-  const uniformMiss = 0.7 - (0.55 + 0.7 + 0.11 + 0.2 + 0.1 + 0.09 + 0.12 + 0.11) / 8;
-
-  it("are of all kinds, buy what they like, and miss what the model does not show first", async () => {
-    const session = await begun();
-    // The first profile buys everything without a delay.
-    vi.spyOn(Math, "random").mockReturnValue(0);
-    await simulated(session, 3);
-    expect(session.visitorsLeft).toBe(0);
-    expect(session.shown).toHaveLength(12);
-    // The shelf follows visitors of its kind.
-    expect(session.shelf).toEqual(session.shown.slice(9));
-    for (const shown of session.shown.slice(3)) expect(shown).toMatchObject({ profile: "mira", status: "bought", reportAt: NOW });
-    // Mira likes the mug best.
-    const missed = (visits: number) => ({ favourite: true, model: 0, uniform: expect.closeTo(visits * uniformMiss, 12) });
-    expect(session.visits).toEqual([1, 2, 3].map(missed));
-    vi.mocked(Math.random).mockReturnValue(0.999);
-    await simulated(session, 1);
-    expect(session.shown.slice(12)).toMatchObject(
-      ["mug", "tent", "lamp"].map((product) => ({ product, profile: "sam", status: "pending" })),
-    );
-    // Sam's rate is 0.7 for the plant and 0.3 for the mug.
-    expect(session.visits[3]).toMatchObject({ favourite: false, model: expect.closeTo(0.4, 12) });
-  });
-
-  it("buy by their tastes, after a delay of four seconds on average and twenty at most", async () => {
-    const session = await begun();
-    const random = vi.spyOn(Math, "random");
-    // Mira's draws: the mug is below 0.7, with a delay of -ln(1/2) * 4 s. The tent is not below 0.55. The lamp is below 0.11, with the longest delay.
-    for (const draw of [0, 0.699, 0.5, 0.55, 0.109, 0.9999]) random.mockReturnValueOnce(draw);
-    await simulated(session, 1);
-    const [mug, tent, lamp] = session.shown.slice(3);
-    expect([mug.status, tent.status, lamp.status]).toEqual(["bought", "pending", "bought"]);
-    expect(mug.reportAt).toBeCloseTo(NOW + 4000 * Math.LN2, 3);
-    expect([tent.reportAt, lamp.reportAt]).toEqual([undefined, NOW + 20_000]);
-  });
-
-  it("come ten at once, and no others until they have come", async () => {
-    const session = await begun();
-    worker.hold = new Promise(() => {});
-    void session.simulate(20);
-    await pass(0);
-    expect(asks("/v1")).toHaveLength(11);
-    expect(session.visitorsLeft).toBe(10);
-    void session.simulate(50);
-    expect(session.visitorsLeft).toBe(10);
-  });
-
-  it("miss nothing where nothing could be shown", async () => {
-    const session = await begun();
-    worker.fails = 429;
-    await simulated(session, 5);
-    expect([session.visits, session.visitorsLeft]).toEqual([[], 0]);
-  });
-
-  it("are followed by a few stragglers while purchases are reported, and by a new shelf after the last report", async () => {
-    const session = await begun();
-    const random = vi.spyOn(Math, "random").mockReturnValue(0);
-    await simulated(session, 1);
-    // Sam buys nothing.
-    random.mockReturnValue(0.999);
-    const [early, late] = session.shown.slice(3);
-    early.reportAt = Date.now() + 4250;
-    late.reportAt = Date.now() + 9000;
-    const { shelf } = session;
-    await pass(4500);
-    expect(session.visits).toHaveLength(2);
-    expect(session.shelf).toBe(shelf);
-    await pass(5000);
-    expect(session.shown.every(({ status }) => status !== "bought")).toBe(true);
-    const agos = happened("purchases").flatMap((all) => all.map(({ agoMs }) => agoMs));
-    expect(agos.every((agoMs) => Number.isInteger(agoMs) && agoMs >= 0)).toBe(true);
-    expect(session.shelf.map(({ profile, status }) => [profile, status])).toEqual(Array(3).fill(["mira", "pending"]));
-    expect(session.shelf).not.toBe(shelf);
-  });
-
-  it("leave a shelf alone from which the reader has bought, until that purchase is reported", async () => {
-    const session = await begun();
-    const { shelf } = session;
-    session.buy(shelf[0]);
-    vi.spyOn(Math, "random").mockReturnValue(0);
-    await simulated(session, 1);
-    expect(session.shelf).toBe(shelf);
-    await pass(9000);
-    expect(session.shelf).toBe(shelf);
-    await pass(3000);
-    expect(session.shelf).not.toBe(shelf);
-  });
 });

@@ -1,14 +1,7 @@
 import { delayedZooming, delayLinTs, gpBucb, otfLinUcb, type PolicyDescriptor, Recommender, squaredExponential, uniform } from "afterclick";
-import { afterEach, describe, expect, it, vi } from "vitest";
-import { contenders } from "../../../pages/playground/contender.ts";
-import { delays } from "../../../pages/playground/delay.ts";
-import { Match } from "../../../pages/playground/match.ts";
-import { Player } from "../../../pages/playground/player.ts";
-import { DIMENSION, grid, LENGTHSCALE, type Problem, problemOf, type Scene } from "../../../pages/playground/problem.ts";
-import { defaults, type Settings } from "../../../pages/playground/settings.ts";
-import { stream } from "../../../src/simulation/stream.ts";
-
-afterEach(() => void vi.restoreAllMocks());
+import { describe, expect, it } from "vitest";
+import { Player } from "../../../../pages/playground/player.ts";
+import { DIMENSION, grid, LENGTHSCALE, type Problem, problemOf, type Scene } from "../../../../pages/playground/problem.ts";
 
 const WINDOW = 5;
 const ROUNDS = 40;
@@ -91,80 +84,16 @@ it("learns of an impression only when its window has closed, if it waits", async
 });
 
 it("says what it expects, with the square root of the variance, or nothing without a posterior", async () => {
-  const { player } = await played(gpBucb({ kernel, noiseVariance: 0.2, domain }), { id: "curve" });
-  const estimate = player.estimate();
+  const policy = gpBucb({ kernel, noiseVariance: 0.2, domain });
+  const prior = (await Player.create({ policy, window: 5, seed: 9, waits: false, problem: await problemOf("curve", 3) })).estimate();
+  expect(Array.from(prior?.deviation ?? [])).toEqual(grid.map(() => expect.closeTo(0.5, 12)));
+  const estimate = (await played(policy, { id: "curve" })).player.estimate();
   expect(estimate?.mean).toHaveLength(grid.length);
   for (const deviation of estimate?.deviation ?? []) {
     expect(deviation).toBeGreaterThan(0);
     expect(deviation).toBeLessThanOrEqual(0.5 + 1e-12);
   }
   expect((await played(uniform())).player.estimate()).toBeNull();
-});
-
-it("starts with the deviation of its prior", async () => {
-  const problem = await problemOf("curve", 3);
-  const player = await Player.create({ policy: gpBucb({ kernel, noiseVariance: 0.2, domain }), window: 5, seed: 9, waits: false, problem });
-  for (const deviation of player.estimate()?.deviation ?? []) expect(deviation).toBeCloseTo(0.5, 12);
-});
-
-describe("a match", () => {
-  const settings: Settings = { ...defaults.linear, policies: ["otf-lin-ucb", "uniform"], rounds: 700, typical: 10, window: 25, seed: 4 };
-
-  it.each(["geometric", "none"] as const)("shows everyone the same, and tells everyone of what is due: %s delays", async (delay) => {
-    const decide = vi.spyOn(Player.prototype, "decide");
-    const arrive = vi.spyOn(Player.prototype, "arrive");
-    const match = await Match.create({ ...settings, delay, rounds: 60 });
-    const problem = await problemOf("linear", 4);
-    const [lots, waits] = [stream("lots", 4), stream("delays", 4)];
-    const law = delays[delay].law(10);
-    const due = new Map<number, number[]>();
-    for (let round = 1; round <= 60; round++) {
-      expect(match.done).toBe(false);
-      decide.mockClear();
-      arrive.mockClear();
-      match.step();
-      const scene = problem.scene();
-      const lot = lots();
-      expect(decide.mock.calls).toEqual([
-        [round, scene, lot],
-        [round, scene, lot],
-      ]);
-      const comes = round + law.draw(waits);
-      due.set(comes, [...(due.get(comes) ?? []), round]);
-      expect(arrive.mock.calls.map(([shown]) => shown)).toEqual((due.get(round) ?? []).flatMap((shown) => [shown, shown]));
-    }
-    expect(match.done).toBe(true);
-  });
-
-  it.each([
-    ["geometric", 10],
-    ["none", 0],
-  ] as const)("tells a policy how many rounds there are, and how long %s delays typically are", async (delay, typical) => {
-    const policy = vi.spyOn(contenders.curve["bpe-delay"], "policy");
-    await Match.create({ ...defaults.curve, policies: ["bpe-delay"], delay, rounds: 60, typical: 10 });
-    expect(policy.mock.calls).toEqual([[{ horizon: 60, delay: typical }]]);
-  });
-
-  it.each([
-    [60, Array.from({ length: 61 }, (_, i) => i)],
-    [700, [...Array.from({ length: 234 }, (_, i) => 3 * i), 700]],
-  ])("of %d rounds takes its numbers at the start, evenly, and at the end", async (rounds, sampled) => {
-    const match = await Match.create({ ...settings, rounds });
-    while (!match.done) match.step();
-    const report = match.report();
-    expect(report).toMatchObject({ round: rounds, rounds, sampled });
-    expect(report.players.map(({ name }) => name)).toEqual(["OTFLinUCB", "Uniform"]);
-    for (const player of report.players) {
-      for (const numbers of [player.regret, player.pending, player.counted, player.late]) {
-        expect(numbers).toHaveLength(sampled.length);
-        expect(numbers[0]).toBe(0);
-      }
-      for (const growing of [player.regret, player.counted, player.late]) expect(growing).toEqual(growing.toSorted((a, b) => a - b));
-      expect(Math.max(...player.pending)).toBeLessThanOrEqual(26);
-      expect(player.estimate === null).toBe(player.name === "Uniform");
-    }
-    expect(report.truth).toEqual((await problemOf("linear", 4)).truth);
-  });
 });
 
 describe("the linear problem", () => {

@@ -1,10 +1,14 @@
 import { Recommender } from "afterclick";
-import { describe, expect, it, vi } from "vitest";
-import { contenders } from "../../../pages/playground/contender.ts";
-import { delays } from "../../../pages/playground/delay.ts";
-import { Match, type MatchReport } from "../../../pages/playground/match.ts";
-import { defaults, queryOf, type Settings, settingsOf } from "../../../pages/playground/settings.ts";
-import { stream } from "../../../src/simulation/stream.ts";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { contenders } from "../../../../pages/playground/contender.ts";
+import { delays } from "../../../../pages/playground/delay.ts";
+import { Match, type MatchReport } from "../../../../pages/playground/match.ts";
+import { Player } from "../../../../pages/playground/player.ts";
+import { problemOf } from "../../../../pages/playground/problem.ts";
+import { defaults, type Settings } from "../../../../pages/playground/settings.ts";
+import { stream } from "../../../../src/simulation/stream.ts";
+
+afterEach(() => void vi.restoreAllMocks());
 
 const short: Settings = { ...defaults.linear, rounds: 400, typical: 20, window: 60, seed: 5 };
 
@@ -25,36 +29,6 @@ it.each(Object.entries(delays))("the law %s states probabilities that add up, an
     // Four standard deviations of a share.
     expect(Math.abs(drawn.filter((delay) => delay <= k).length / drawn.length - cdf(k))).toBeLessThan(0.032);
   }
-});
-
-describe("the address of a match", () => {
-  it("states every setting, and is read as the same ones", () => {
-    for (const settings of [short, { ...defaults.curve, delay: "heavy-tail", pace: "slow" } as const]) {
-      expect(settingsOf(queryOf(settings))).toEqual({ settings, problems: [] });
-    }
-  });
-
-  it("may leave settings out: they are those of its problem", () => {
-    expect(settingsOf("").settings).toEqual(defaults.linear);
-    expect(settingsOf("?window=7&problem=curve").settings).toEqual({ ...defaults.curve, window: 7 });
-  });
-
-  it.each([
-    ["rounds=abc", "rounds: expected a whole number from 10 to 20000, got “abc”"],
-    ["seed=-1", "seed: expected a whole number from 0 to 999999999, got “-1”"],
-    ["window=1e3", "window: expected a whole number from 1 to 20000, got “1e3”"],
-    ["delay=constructor", "delay: expected one of geometric, uniform, log-normal, heavy-tail, none, got “constructor”"],
-    ["problem=", "problem: expected one of linear, curve, got “”"],
-    ["policies=uniform,uniform", "policies: expected 1 to 5 different names of delay-lin-ts"],
-    ["policies=gp-ucb", "policies: expected 1 to 5 different names of delay-lin-ts"],
-    ["pace=%FF", "pace: expected one of fast, slow"],
-    ["colour=red", "colour: unknown setting"],
-  ])("names what is wrong in %s, and does not take it", (query, problem) => {
-    const { settings, problems } = settingsOf(`?${query}`);
-    expect(problems).toHaveLength(1);
-    expect(problems[0]).toContain(problem);
-    expect(settings).toEqual(defaults.linear);
-  });
 });
 
 describe("a match", () => {
@@ -98,7 +72,6 @@ describe("a match", () => {
       expect(recommenders.map((each) => each.counts().pending)).toEqual(players.map(({ pending }) => pending.at(-1)));
       expect(recommenders.map((each) => each.digest())).toEqual(players.map(({ digest }) => digest));
     }
-    create.mockRestore();
   });
 
   it("shows the worker's default ahead of one that waits for windows to close, and both ahead of chance", async () => {
@@ -108,12 +81,61 @@ describe("a match", () => {
     expect(missed.Waiting).toBeLessThan(missed.Uniform);
   });
 
-  it.each(Object.entries(delays))("draws %s delays as its law says", async (_, choice) => {
-    const law = choice.law(40);
-    const random = stream("delays of a test");
-    const drawn = Array.from({ length: 4000 }, () => law.draw(random));
-    for (const m of [5, 40, 200]) {
-      expect(drawn.filter((delay) => delay <= m).length / drawn.length).toBeCloseTo(law.cdf(m), 1);
+  const settings: Settings = { ...defaults.linear, policies: ["otf-lin-ucb", "uniform"], typical: 10, window: 25, seed: 4 };
+
+  it.each(["geometric", "none"] as const)("shows everyone the same, and tells everyone of what is due: %s delays", async (delay) => {
+    const decide = vi.spyOn(Player.prototype, "decide");
+    const arrive = vi.spyOn(Player.prototype, "arrive");
+    const match = await Match.create({ ...settings, delay, rounds: 60 });
+    const problem = await problemOf("linear", 4);
+    const [lots, waits] = [stream("lots", 4), stream("delays", 4)];
+    const law = delays[delay].law(10);
+    const due = new Map<number, number[]>();
+    for (let round = 1; round <= 60; round++) {
+      expect(match.done).toBe(false);
+      decide.mockClear();
+      arrive.mockClear();
+      match.step();
+      const scene = problem.scene();
+      const lot = lots();
+      expect(decide.mock.calls).toEqual([
+        [round, scene, lot],
+        [round, scene, lot],
+      ]);
+      const comes = round + law.draw(waits);
+      due.set(comes, [...(due.get(comes) ?? []), round]);
+      expect(arrive.mock.calls.map(([shown]) => shown)).toEqual((due.get(round) ?? []).flatMap((shown) => [shown, shown]));
     }
+    expect(match.done).toBe(true);
+  });
+
+  it.each([
+    ["geometric", 10],
+    ["none", 0],
+  ] as const)("tells a policy how many rounds there are, and how long %s delays typically are", async (delay, typical) => {
+    const policy = vi.spyOn(contenders.curve["bpe-delay"], "policy");
+    await Match.create({ ...defaults.curve, policies: ["bpe-delay"], delay, rounds: 60, typical: 10 });
+    expect(policy.mock.calls).toEqual([[{ horizon: 60, delay: typical }]]);
+  });
+
+  it.each([
+    [60, Array.from({ length: 61 }, (_, i) => i)],
+    [700, [...Array.from({ length: 234 }, (_, i) => 3 * i), 700]],
+  ])("of %d rounds takes its numbers at the start, evenly, and at the end", async (rounds, sampled) => {
+    const match = await Match.create({ ...settings, rounds });
+    while (!match.done) match.step();
+    const report = match.report();
+    expect(report).toMatchObject({ round: rounds, rounds, sampled });
+    expect(report.players.map(({ name }) => name)).toEqual(["OTFLinUCB", "Uniform"]);
+    for (const player of report.players) {
+      for (const numbers of [player.regret, player.pending, player.counted, player.late]) {
+        expect(numbers).toHaveLength(sampled.length);
+        expect(numbers[0]).toBe(0);
+      }
+      for (const growing of [player.regret, player.counted, player.late]) expect(growing).toEqual(growing.toSorted((a, b) => a - b));
+      expect(Math.max(...player.pending)).toBeLessThanOrEqual(26);
+      expect(player.estimate === null).toBe(player.name === "Uniform");
+    }
+    expect(report.truth).toEqual((await problemOf("linear", 4)).truth);
   });
 });

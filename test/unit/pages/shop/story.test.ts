@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Shown } from "../../../pages/shop/shown.ts";
-import { productOf, profileOf, stage, story } from "../../../pages/shop/story.ts";
+import type { Shown } from "../../../../pages/shop/shown.ts";
+import { productOf, profileOf, stage, story } from "../../../../pages/shop/story.ts";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z");
 const WINDOW_MS = 120_000;
