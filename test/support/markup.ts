@@ -15,7 +15,7 @@ export interface Drawn {
   readonly charts: readonly ChartProps[];
 }
 
-const INLINE = /^(small|b|i|span|strong|a|code|td|th|dt|dd)$/;
+const INLINE = /^(small|b|i|span|strong|a|code|input|td|th|dt|dd)$/;
 /** Attributes that tell a state. */
 const TOLD = /^(href|title|disabled|checked|selected|value|open|aria-(current|pressed|invalid)|data-(status|sign)|style)$/;
 
@@ -35,7 +35,9 @@ export function drawn<Props extends object>(component: (props: Props) => unknown
     if (typeof tag === "function") return textOf(tag(props));
     elements.push({ tag, props });
     const inside = `${textOf(props.children)}${told(tag, props)}`;
-    if (!INLINE.test(tag)) return `\n${inside}\n`;
+    // Marks on a line belong to their row.
+    const isMarks = tag === "div" && props.style !== undefined;
+    if (!INLINE.test(tag) && !isMarks) return `\n${inside}\n`;
     return /^[td]/.test(tag) ? ` ${inside} ` : inside;
   };
   const lines = textOf(component(props)).split("\n");
@@ -48,7 +50,8 @@ function told(tag: string, props: Element["props"]): string {
   const texts = names.flatMap((name) => {
     const value = props[name];
     if (value === undefined || value === false) return [];
-    return name === "style" ? placesOf(value as Record<string, string>) : `${name}=${value}`;
+    if (name === "style") return placesOf(value as Record<string, string>);
+    return name === "class" ? String(value) : `${name}=${value}`;
   });
   return texts.length > 0 ? ` [${texts.join(" ")}]` : "";
 }
@@ -60,7 +63,7 @@ function placesOf(style: Readonly<Record<string, string>>): string[] {
 /** What a chart says: its summary, its lines, each point, and its table. Of many points the first, the middle and the last. */
 function chartLines({ id, title, summary, legend = [], data, describe, table }: ChartProps): string[] {
   const last = data[0].length - 1;
-  const points = last < 6 ? data[0].map((_, i) => i) : [0, Math.floor(last / 2), last];
+  const points = last < 6 ? Array.from(data[0], (_, i) => i) : [0, Math.floor(last / 2), last];
   const { columns, rows } = table();
   const listed = rows.length < 6 ? rows : [rows[0], rows[rows.length >> 1], rows[rows.length - 1]];
   const numbers = (at: number) =>
