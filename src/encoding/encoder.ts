@@ -27,11 +27,13 @@ export interface EncoderOptions {
 }
 
 /** Options of `Encoder.among`. */
-export interface AmongOptions {
+export interface AmongOptions<Action = NamedFeatures> {
   /** The most interactions of all actions in one context, default no limit. It bounds the time that a stranger's context takes. */
   readonly budget?: number | undefined;
   /** What `columns` made of the same actions under the same options. The actions are then not read before their vectors are. */
   readonly columns?: Uint8Array | undefined;
+  /** The features of an action in the list. Default: the action itself. */
+  readonly featuresOf?: ((action: Action) => NamedFeatures) | undefined;
 }
 
 /** Turns named features into vectors. */
@@ -58,7 +60,7 @@ export interface Encoder {
    * @throws {TypeError | RangeError} as `encode`. The returned function throws for a context, before it encodes anything.
    * @throws {SnapshotError} code `truncated`, `version` or `malformed` for columns that are not those of the actions. A decision checks the rest.
    */
-  among(actions: readonly NamedFeatures[], options?: AmongOptions): (context?: NamedFeatures) => EncodedActions;
+  among<Action = NamedFeatures>(actions: readonly Action[], options?: AmongOptions<Action>): (context?: NamedFeatures) => EncodedActions;
   /**
    * What `among` reads of actions, about 40 bytes each, for a process that has to decide at once. Only with `interactions: "all"`.
    * @throws {TypeError | RangeError} as `encode`.
@@ -115,10 +117,8 @@ export function encoder(options: EncoderOptions): Encoder {
     return vectors;
   };
 
-  const catalogueOf = (actions: readonly NamedFeatures[], reader: TermReader, columns?: Uint8Array): CatalogueColumns | undefined => {
-    if (columns) return new CatalogueColumns(columns, actions.length, components);
-    return interactions === "all" ? CatalogueColumns.of(actions, reader, components) : undefined;
-  };
+  const catalogueOf = (actions: readonly NamedFeatures[], reader: TermReader): CatalogueColumns | undefined =>
+    interactions === "all" ? CatalogueColumns.of(actions, reader, components) : undefined;
 
   return {
     options: { ...structuredClone(options), version: ENCODER_VERSION },
@@ -129,13 +129,15 @@ export function encoder(options: EncoderOptions): Encoder {
       checkedProducts(left, right, interactions);
       return encode(left, [right]);
     },
-    among(actions, { budget = Number.POSITIVE_INFINITY, columns } = {}) {
+    among<Action>(actions: readonly Action[], options: AmongOptions<Action> = {}) {
+      const { budget = Number.POSITIVE_INFINITY, columns, featuresOf = (action) => action as NamedFeatures } = options;
       if (!Array.isArray(actions)) throw wrongType("actions", "an array", actions);
       const reader = readerOf("action");
-      const catalogue = catalogueOf(actions, reader, columns);
+      const named = columns ? [] : actions.map((action) => featuresOf(action));
+      const catalogue = columns ? new CatalogueColumns(columns, actions.length, components) : catalogueOf(named, reader);
       // Without a catalogue, wrong actions are refused here.
-      const terms = catalogue ? [] : actions.map((action) => reader.terms(action));
-      const termsAt = (i: number): Terms => terms[i] ?? reader.terms(actions[i]);
+      const terms = catalogue ? [] : named.map((features) => reader.terms(features));
+      const termsAt = (i: number): Terms => terms[i] ?? reader.terms(featuresOf(actions[i]));
       let contexts = readerOf("context");
       return (context = {}) => {
         if (contexts.size > MOST_REMEMBERED) contexts = readerOf("context");

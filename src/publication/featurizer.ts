@@ -73,7 +73,7 @@ const byPlace = {
 function byName({ encode, among, columns }: Encoder, { interactions }: EncoderOptions): Featurizer {
   const prepared = new WeakMap<readonly Action[], ReturnType<typeof among>>();
   const read = (actions: readonly Action[], given?: Uint8Array): ReturnType<typeof among> => {
-    const encodeFor = among(given ? namedWhenRead(actions) : actions.map(namedAction), { budget: MOST_INTERACTIONS, columns: given });
+    const encodeFor = among(actions, { budget: MOST_INTERACTIONS, columns: given, featuresOf: namedAction });
     prepared.set(actions, encodeFor);
     return encodeFor;
   };
@@ -91,14 +91,6 @@ function byName({ encode, among, columns }: Encoder, { interactions }: EncoderOp
       }
     },
   };
-}
-
-/** The features of each action, made when they are read: beside columns, those of shown actions alone. */
-function namedWhenRead(actions: readonly Action[]): readonly NamedFeatures[] {
-  return new Proxy(actions, {
-    get: (all, key) =>
-      typeof key === "string" && key !== "length" && Object.hasOwn(all, key) ? namedAction(all[Number(key)]) : Reflect.get(all, key),
-  }) as unknown as readonly NamedFeatures[];
 }
 
 /** The vector of one action. */

@@ -1,6 +1,7 @@
 import { type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 import type * as v from "valibot";
 import { problem } from "../protocol/answers.ts";
+import type { Choice } from "../protocol/forms.ts";
 import { modelOptions, type OptionName } from "../protocol/model-options.ts";
 import type { Operations } from "../protocol/operation.ts";
 import { action, features } from "../protocol/schema.ts";
@@ -28,28 +29,6 @@ const names = new Map(Object.entries(schemas).map(([name, schema]) => [schema, n
 export const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
 /**
- * Inputs that select every form of a lazy schema, which decides by type, by emptiness, or by whether an object has a key.
- * @throws {Error} if it decides by the value of a key.
- */
-function probesOf(getter: (input: unknown) => v.GenericSchema): unknown[] {
-  const asked = new Set<string | symbol>();
-  const spy = new Proxy(
-    { key: "" },
-    {
-      has: (_, key) => {
-        asked.add(key);
-        return false;
-      },
-      get: (_, key) => {
-        throw new Error(`expected a lazy schema that decides by type, emptiness or keys, got one that reads the value of ${String(key)}`);
-      },
-    },
-  );
-  getter(spy);
-  return ["", 0, true, [], {}, { key: "" }, ...Array.from(asked, (key) => ({ [key]: "" }))];
-}
-
-/**
  * The schema as JSON Schema 2020-12, with references to named schemas.
  * @throws {Error} if JSON Schema cannot express it.
  */
@@ -69,13 +48,7 @@ export function jsonSchemaOf(schema: v.GenericSchema): JsonSchema {
       // A custom schema is a refusal. The converter asks for one, and then takes the override of the lazy schema around it.
       if (valibotSchema.type === "custom") return {};
       if (valibotSchema.type !== "lazy") return undefined;
-      const { getter } = valibotSchema as v.LazySchema<v.GenericSchema>;
-      const forms = new Set(
-        probesOf(getter)
-          .map((probe) => getter(probe))
-          .filter(({ type }) => type !== "custom"),
-      );
-      const [form, ...others] = Array.from(forms, referenceOrSchema);
+      const [form, ...others] = (valibotSchema as Choice<v.GenericSchema>).forms.map(referenceOrSchema);
       return others.length === 0 ? form : { anyOf: [form, ...others] };
     },
   });

@@ -16,18 +16,25 @@ export const noList: Refusal = v.custom<never>(
   ({ input }) => `expected an object, got ${got(input)}`,
 );
 
+/** A lazy schema with its forms, which the description lists. Refusals are no forms. */
+export type Choice<Form extends v.GenericSchema> = v.LazySchema<Form> & { readonly forms: readonly v.GenericSchema[] };
+
+/** Chooses a schema by the input, so that errors belong to that schema, and no other is tried. */
+export const choice = <Form extends v.GenericSchema>(forms: readonly v.GenericSchema[], choose: (input: unknown) => Form): Choice<Form> =>
+  Object.assign(v.lazy(choose), { forms });
+
 export const fields = <Entries extends v.ObjectEntries>(entries: Entries) => v.strictObject(entries, fieldSentence(entries));
 
 /** An object without unknown keys. Valibot takes an empty list as an object without entries. */
 export const strictObject = <Entries extends v.ObjectEntries>(entries: Entries) => {
   const schema = fields(entries);
-  return v.lazy((input: unknown): typeof schema | Refusal => (Array.isArray(input) ? noList : schema));
+  return choice([schema], (input): typeof schema | Refusal => (Array.isArray(input) ? noList : schema));
 };
 
 export const list = <Item extends v.GenericSchema>(item: Item, most: number) => {
   const schema = v.pipe(v.config(v.array(item), FIRST), v.maxLength(most));
   const tooLong: Refusal = v.pipe(anything, v.maxLength(most));
-  return v.lazy((input: unknown): typeof schema | Refusal => (Array.isArray(input) && input.length > most ? tooLong : schema));
+  return choice([schema], (input): typeof schema | Refusal => (Array.isArray(input) && input.length > most ? tooLong : schema));
 };
 
 type Optional<Entries extends v.ObjectEntries> = { readonly [Name in keyof Entries]: v.OptionalSchema<Entries[Name], undefined> };
@@ -45,20 +52,16 @@ const reserved: Refusal = v.pipe(
 
 type RecordOf<Value extends v.GenericSchema> = v.RecordSchema<v.GenericSchema<string, string>, Value, undefined>;
 
-export const record = <Value extends v.GenericSchema>(
-  key: v.GenericSchema<string, string>,
-  value: Value,
-  most: number,
-): v.LazySchema<RecordOf<Value> | Refusal> => {
-  const schema = v.pipe(v.config(v.record(key, value), FIRST), v.maxEntries(most));
+export const record = <Value extends v.GenericSchema>(key: v.GenericSchema<string, string>, value: Value, most: number) => {
+  // The number of entries has no part in the type.
+  const schema = v.pipe(v.config(v.record(key, value), FIRST), v.maxEntries(most)) as unknown as RecordOf<Value>;
   const tooMany: Refusal = v.pipe(anything, v.maxEntries(most));
   const refused = (input: object): Refusal | undefined => {
     if (Array.isArray(input)) return noList;
     if (RESERVED.some((name) => Object.hasOwn(input, name))) return reserved;
     return Object.keys(input).length > most ? tooMany : undefined;
   };
-  // The number of entries has no part in the type.
-  return v.lazy((input: unknown) => (isObject(input) ? refused(input) : undefined) ?? (schema as unknown as RecordOf<Value>));
+  return choice([schema], (input): RecordOf<Value> | Refusal => (isObject(input) ? refused(input) : undefined) ?? schema);
 };
 
 export const isObject = (input: unknown): input is object => input !== null && typeof input === "object";
@@ -77,9 +80,8 @@ export const formed = (form: RegExp, expected: string) =>
   );
 export const text = (maxLength: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(maxLength), wellFormed);
 
-/** Chooses one of two schemas by the input, so that errors belong to that schema, and no other is tried. */
 export const listOr = <List extends v.GenericSchema, Other extends v.GenericSchema>(list: List, other: Other) =>
-  v.lazy((input: unknown): List | Other => (Array.isArray(input) ? list : other));
+  choice([other, list], (input): List | Other => (Array.isArray(input) ? list : other));
 
 export const share = (most: number) => v.pipe(v.number(), v.minValue(0), v.maxValue(most));
 export const wholeNumber = (least: number, most: number) => v.pipe(v.number(), v.safeInteger(), v.minValue(least), v.maxValue(most));

@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import {
   actionId,
+  choice,
   currency,
   finite,
   goal,
@@ -51,7 +52,7 @@ const noWindow: Refusal = v.custom<never>(
   () => false,
   ({ input }) => `expected { "ms": 604800000 } for a week, got ${got(input)}`,
 );
-const window = v.lazy((input: unknown): typeof windowFields | Refusal =>
+const window = choice([windowFields], (input): typeof windowFields | Refusal =>
   (isObject(input) && !Array.isArray(input)) || input === undefined ? windowFields : noWindow,
 );
 

@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import {
   actionId,
+  choice,
   finite,
   isObject,
   list,
@@ -33,7 +34,7 @@ const noFeature: Refusal = v.custom<never>(
   ({ input }) => `expected a text, a number, true, false or a list of texts, got ${got(input)}`,
 );
 const featureSchemas = { string: category, number: finite, boolean: flag } as const;
-const feature = v.lazy((input: unknown) => {
+const feature = choice([category, finite, flag, categories], (input) => {
   if (Array.isArray(input)) return categories;
   return featureSchemas[typeof input as keyof typeof featureSchemas] ?? noFeature;
 });
@@ -52,7 +53,9 @@ export const MOST_ACTIONS = 10_000;
 const actions = list(action, MOST_CANDIDATES);
 export const catalogueActions = list(catalogueAction, MOST_ACTIONS);
 /** An action by its id, or with features. */
-export const anyAction = v.lazy((input: unknown): typeof actionId | typeof action => (typeof input === "string" ? actionId : action));
+export const anyAction = choice([actionId, action], (input): typeof actionId | typeof action =>
+  typeof input === "string" ? actionId : action,
+);
 export const modelParameter = v.object({ model: modelName });
 
 const { window } = optionSchemas;
@@ -77,7 +80,7 @@ const noCondition: Refusal = v.custom<never>(
   () => false,
   ({ input }) => `expected a text, a number, true, false, a list of texts, or an object with min and max, got ${got(input)}`,
 );
-const condition = v.lazy((input: unknown) => {
+const condition = choice([category, finite, flag, someCategories, numberRange], (input) => {
   if (Array.isArray(input)) return someCategories;
   if (isObject(input)) return numberRange;
   return featureSchemas[typeof input as keyof typeof featureSchemas] ?? noCondition;

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { expect, it } from "vitest";
 import { document } from "../../../worker/openapi/document.ts";
 import { operations } from "../../../worker/openapi/operations.ts";
-import { jsonSchemaOf, schemas } from "../../../worker/openapi/schemas.ts";
+import { schemas } from "../../../worker/openapi/schemas.ts";
 import { MEANINGS } from "../../../worker/protocol/model-options.ts";
 import type { Operation } from "../../../worker/protocol/operation.ts";
 
@@ -111,14 +111,6 @@ it("takes the same bodies by its description as by the worker's own checks", () 
   }
   expect(taken).toBeGreaterThan(500);
   expect(refused).toBeGreaterThan(2000);
-});
-
-it("finds the forms of a lazy schema by their keys, and refuses one that decides by a value", () => {
-  const [bird, fish] = [v.strictObject({ wings: v.string() }), v.strictObject({ fins: v.string() })];
-  const byKey = v.lazy((input) => (typeof input === "object" && input && "fins" in input ? fish : bird));
-  expect(jsonSchemaOf(byKey)).toMatchObject({ anyOf: [{ required: ["wings"] }, { required: ["fins"] }] });
-  const byValue = v.lazy((input) => ((input as { readonly fins?: string } | null)?.fins === "two" ? fish : bird));
-  expect(() => jsonSchemaOf(byValue)).toThrow("got one that reads the value of fins");
 });
 
 it("says which numbers a pinned action has", () => {

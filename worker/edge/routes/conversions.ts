@@ -13,7 +13,20 @@ import { isKept } from "../../domain/impression/sampling.ts";
 import { type Environment, graceMs, secret } from "../../environment.ts";
 import { EventJournal } from "../../kv/event-journal.ts";
 import { conversions as answer } from "../../protocol/answers.ts";
-import { actionId, currency, fields, finite, goal, isObject, list, listOr, modelName, strictObject, text } from "../../protocol/forms.ts";
+import {
+  actionId,
+  choice,
+  currency,
+  fields,
+  finite,
+  goal,
+  isObject,
+  list,
+  listOr,
+  modelName,
+  strictObject,
+  text,
+} from "../../protocol/forms.ts";
 import { type Operations, withBody } from "../../protocol/operation.ts";
 import { Problem, unauthorised } from "../../protocol/problem.ts";
 import { joinKey } from "../../protocol/schema.ts";
@@ -33,7 +46,9 @@ const byKey = { ...item, model: modelName, key: joinKey, action: v.optional(acti
 /** A conversion that names its impression, or a join key of the impression. */
 const conversionItem = <Entries extends v.ObjectEntries>(entries: Entries) => {
   const [ofImpression, ofKey] = [strictObject({ ...byImpression, ...entries }), strictObject({ ...byKey, ...entries })];
-  return v.lazy((input: unknown): typeof ofImpression | typeof ofKey => (isObject(input) && "key" in input ? ofKey : ofImpression));
+  return choice([ofImpression, ofKey], (input): typeof ofImpression | typeof ofKey => {
+    return isObject(input) && "key" in input ? ofKey : ofImpression;
+  });
 };
 const rewarded = conversionItem({ reward: finite, currency: v.optional(currency) });
 const retracted = conversionItem({});

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import * as v from "valibot";
-import { isObject, optional, strictObject } from "../../protocol/forms.ts";
+import { choice, isObject, optional, strictObject } from "../../protocol/forms.ts";
 import { model } from "../../protocol/model-answer.ts";
 import { optionSchemas } from "../../protocol/model-options.ts";
 import { HOUR_MS, type Operations, ofModel, withBody } from "../../protocol/operation.ts";
@@ -15,7 +15,7 @@ import { modelPath } from "../model-path.ts";
 /** A new configuration. An empty object keeps the configuration. `from`: learn the log again under what the body changes. */
 const nothing = strictObject({});
 const fromLog = strictObject({ from: v.literal("log"), ...optional(optionSchemas) });
-const resetBody = v.lazy((input: unknown): typeof nothing | typeof fromLog | typeof modelBody => {
+const resetBody = choice([modelBody, nothing, fromLog], (input): typeof nothing | typeof fromLog | typeof modelBody => {
   if (isObject(input) && "from" in input) return fromLog;
   return isObject(input) && Object.keys(input).length === 0 ? nothing : modelBody;
 });
