@@ -1,3 +1,5 @@
+import { QUANTILE } from "../values/quantile.ts";
+
 /** From here on both shapes are large enough for the normal approximation. */
 const LARGE = 60;
 /** A larger shape is scaled down to this one. */
@@ -9,8 +11,6 @@ const STEPS = 100;
 const TINY = 1e-7;
 /** Relative precision of a limit. */
 const PRECISE = 1e-6;
-/** The normal quantile of the share 0.975. */
-const NORMAL = 1.959963984540054;
 
 /**
  * The ends of the central 95 % of a beta distribution. With shapes x + 1/2 and n - x + 1/2 this is Jeffreys' interval for a
@@ -25,9 +25,9 @@ export function betaInterval(a: number, b: number): readonly [low: number, high:
 
 /** Wilson's interval from x of n events. It agrees with Jeffreys' where both x and n - x are large. */
 function scoreInterval(x: number, n: number): readonly [low: number, high: number] {
-  const square = NORMAL * NORMAL;
+  const square = QUANTILE * QUANTILE;
   const middle = (x + square / 2) / (n + square);
-  const half = (NORMAL * Math.sqrt((x * (n - x)) / n + square / 4)) / (n + square);
+  const half = (QUANTILE * Math.sqrt((x * (n - x)) / n + square / 4)) / (n + square);
   return [middle - half, middle + half];
 }
 

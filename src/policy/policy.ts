@@ -2,7 +2,7 @@ import { type Moment, momentOf } from "../model/delay/window.ts";
 import type { GoalChange, GoalOutcomes } from "../model/goals/goal.ts";
 import type { Factor } from "../model/goals/goal-ridges.ts";
 import { type RewardRange, rangeOf, statedInterval, statedMean } from "../model/goals/stated.ts";
-import { type Interval, QUANTILE } from "../model/linear/interval.ts";
+import type { Interval } from "../model/linear/interval.ts";
 import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import {
@@ -16,6 +16,7 @@ import {
   wrongType,
 } from "../values/argument.ts";
 import { NumericalError, UnsupportedError } from "../values/errors.ts";
+import { QUANTILE } from "../values/quantile.ts";
 import { counted, SnapshotReader, SnapshotWriter } from "../values/snapshot.ts";
 import type { ChooseRequest } from "./choose-request.ts";
 import { type Choice, Chooser, type RandomRequest } from "./chooser.ts";

@@ -1,3 +1,5 @@
+import { QUANTILE } from "../../src/values/quantile.ts";
+
 /** Counts of the mutants of a folder, by fate. */
 export interface Score {
   readonly folder: string;
@@ -8,15 +10,14 @@ export interface Score {
 
 const LEAST_SHARE = 0.88;
 const LEAST_SHARE_OF_FOLDER = 0.8;
-const Z = 1.959963984540054;
 
 /** Share killed, with its 95 % interval (Wilson 1927). Equivalent mutants do not count. */
 export function shareOf({ killed, survived }: Pick<Score, "killed" | "survived">): { value: number; low: number; high: number } {
   const n = killed + survived;
   if (n === 0) return { value: 1, low: 0, high: 1 };
   const value = killed / n;
-  const centre = (value + Z ** 2 / (2 * n)) / (1 + Z ** 2 / n);
-  const half = (Z * Math.sqrt((value * (1 - value)) / n + Z ** 2 / (4 * n ** 2))) / (1 + Z ** 2 / n);
+  const centre = (value + QUANTILE ** 2 / (2 * n)) / (1 + QUANTILE ** 2 / n);
+  const half = (QUANTILE * Math.sqrt((value * (1 - value)) / n + QUANTILE ** 2 / (4 * n ** 2))) / (1 + QUANTILE ** 2 / n);
   return { value, low: Math.max(0, centre - half), high: Math.min(1, centre + half) };
 }
 

@@ -1,5 +1,5 @@
 import type { Core } from "../../core/core.ts";
-import { QUANTILE } from "../../model/linear/interval.ts";
+import { QUANTILE } from "../../values/quantile.ts";
 
 /** A value with its 95 % interval. */
 export interface Estimate {

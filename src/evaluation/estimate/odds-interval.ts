@@ -1,4 +1,4 @@
-import { QUANTILE } from "../../model/linear/interval.ts";
+import { QUANTILE } from "../../values/quantile.ts";
 
 /** Two counts of events, whole numbers or as many as weighed events tell as much as. */
 export interface Counts {

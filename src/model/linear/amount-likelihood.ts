@@ -1,5 +1,5 @@
+import { QUANTILE } from "../../values/quantile.ts";
 import type { MaturedSums } from "./delay-correction.ts";
-import { QUANTILE } from "./interval.ts";
 import { deviations, GUESSED, type Likelihood, spreadOf, untransformed } from "./likelihood.ts";
 
 /** The mean amount before there are any. */

@@ -1,12 +1,11 @@
+import { QUANTILE } from "../../values/quantile.ts";
+
 /** An interval that holds the expected reward with a probability of 95 %, and the estimate inside it. */
 export interface Interval {
   readonly mean: number;
   readonly low: number;
   readonly high: number;
 }
-
-/** Standard deviations of a normal distribution on either side that hold 95 %. */
-export const QUANTILE = 1.959963984540054;
 
 /** An estimate of the expected reward at a point, and what it rests on. */
 interface Evidence {

@@ -80,7 +80,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["afterclick", "src/publication", "worker/domain/ids", "worker/domain/model", "type worker/domain/impression", "worker/protocol"],
   ],
   "worker/domain/archive": ["worker/domain/ids", "type worker/domain/impression", "type worker/domain/conversion"],
-  "worker/domain/figures": [...["afterclick", "src/comparison", "worker/domain/model", "worker/domain/impression", "type worker/protocol"]],
+  "worker/domain/figures": [
+    ...["afterclick", "src/comparison", "src/values", "worker/domain/model", "worker/domain/impression", "type worker/protocol"],
+  ],
   "worker/openapi": ["worker/edge/routes", "worker/protocol"],
   "worker/rpc": ["worker/environment.ts", "type worker/domain/*", "worker/protocol"],
   "worker/kv": ["worker/domain/*"],
@@ -210,7 +212,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "trials/attack/groups": ["trials/attack", "trials/soak"],
   "trials/crossing": ["test/simulation", "test/support/workerd"],
   "trials/golden": ["afterclick", "src/simulation"],
-  "trials/mutations": ["src/simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
+  "trials/mutations": ["src/values/quantile.ts", "src/simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
   "trials/soak": [
     ...["afterclick", "cli", "cli/replay", "src/publication", "scripts/worker-process.ts", "worker/domain/*", "worker/environment.ts"],
     "worker/index.ts",

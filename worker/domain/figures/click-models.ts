@@ -1,5 +1,5 @@
 import { type TooFew, tooFew } from "afterclick";
-import { QUANTILE } from "./interval.ts";
+import { QUANTILE } from "../../../src/values/quantile.ts";
 
 // Compares click models: how the place of an item changes the probability that it converts. All are fitted to random lists, where the
 // place of an item does not depend on the visitor.
