@@ -116,61 +116,6 @@ describe("the actions to choose among", () => {
   });
 });
 
-describe("features that are not of the model's kind are refused", () => {
-  const named = {};
-  const numbered = { options: { dimension: 3 } };
-  const refusals: [string, object, object, RegExp][] = [
-    ["numbers for an encoder's context", named, { context: [1, 2] }, /^context: expected features by name/],
-    [
-      "numbers for an encoder's action",
-      named,
-      { actions: [{ id: "a", features: [1] }] },
-      /^features of action a: expected features by name/,
-    ],
-    ["a number that was not declared", named, { context: { price: 3 } }, /price/],
-    ["the name of the id", named, { actions: [{ id: "a", features: { id: "b" } }] }, /the name id is taken/],
-    ["names for a vector's context", numbered, { context: { country: "PT" } }, /^context: expected an array of numbers/],
-    [
-      "names for a vector's action",
-      numbered,
-      { actions: [{ id: "a", features: { brand: "x" } }] },
-      /^features of action a: expected an array/,
-    ],
-    ["too few numbers", numbered, { actions: [{ id: "a", features: [1, 2] }] }, /expected 3 numbers/],
-    ["too many numbers with the context's", numbered, { context: [1], actions: [{ id: "a", features: [1, 0, 1] }] }, /expected 3 numbers/],
-    [
-      "numbers that would make other rows",
-      numbered,
-      { actions: [4, 5, 6].map((i) => ({ id: `a${i}`, features: [0, 0, 0, 1] })) },
-      /expected 3 numbers/,
-    ],
-    [
-      "vectors of several lengths",
-      numbered,
-      { actions: [3, 2].map((n) => ({ id: `a${n}`, features: Array(n).fill(0) })) },
-      /features of action a2/,
-    ],
-    [
-      "an id that comes twice",
-      named,
-      {
-        actions: [
-          { id: "a", features: {} },
-          { id: "a", features: {} },
-        ],
-      },
-      /each id once/,
-    ],
-  ];
-  it.each(refusals)("%s", async (_, config, body, detail) => {
-    const model = await createModel(config);
-    const refused = await ask(model, body);
-    expect(refused.status).toBe(422);
-    expect(refused.body.detail).toMatch(detail);
-    expect((await describeModel(model)).counts.impressions).toBe(0);
-  });
-});
-
 describe("greedy", () => {
   it("ranks by the mean, with certainty, if the request or the model says so", async () => {
     for (const [config, request] of [

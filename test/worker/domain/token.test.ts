@@ -1,8 +1,7 @@
-import fc from "fast-check";
 import { decodeBase64Url, encodeBase64Url } from "hono/utils/encode";
 import { describe, expect, it } from "vitest";
 import { hash32, type Impression, TokenSigner } from "../../../worker/domain/ids/token.ts";
-import { firstIdAt, shownAtOf, uuidAt } from "../../../worker/domain/ids/uuid.ts";
+import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 
 const ours = "our-key-of-the-tests";
 const theirs = "their-key-of-the-tests";
@@ -19,8 +18,6 @@ const impression: Impression = {
   windowEndsAt: shownAt + 86_400_000,
 };
 
-const textOf = (bytes: Uint8Array<ArrayBuffer>) => encodeBase64Url(bytes.buffer).replaceAll("=", "");
-
 it("tells what was signed", () => {
   const signer = TokenSigner.create(ours);
   const token = signer.sign(impression);
@@ -29,46 +26,6 @@ it("tells what was signed", () => {
   expect(signer.verify(token, shownAt)).toEqual({ ...rest, actionHash: hash32(action) });
   const { probability: _, ...unknown } = impression;
   expect(signer.verify(signer.sign(unknown), shownAt)).not.toHaveProperty("probability");
-});
-
-it("tells any impression back", async () => {
-  const signer = TokenSigner.create(ours);
-  await fc.assert(
-    fc.asyncProperty(
-      fc.nat({ max: 2 ** 47 }),
-      fc.uint8Array({ minLength: 10, maxLength: 10 }),
-      fc.stringMatching(/^[a-z]{1,64}$/),
-      fc.nat({ max: 2 ** 31 }),
-      async (time, bytes, model, modelVersion) => {
-        const given = { id: uuidAt(time, bytes), model, action: "a", generation: time, modelVersion, sampling: 0, windowEndsAt: time + 5 };
-        expect(shownAtOf(given.id)).toBe(time);
-        expect(given.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-        expect(given.id >= firstIdAt(time) && given.id < firstIdAt(time + 1)).toBe(true);
-        expect(signer.verify(signer.sign(given), time)).toMatchObject({
-          id: given.id,
-          model,
-          modelVersion,
-          windowEndsAt: time + 5,
-        });
-      },
-    ),
-    { numRuns: 100 },
-  );
-});
-
-it("refuses a token with any bit flipped, any length but its own, any other character", () => {
-  const signer = TokenSigner.create(ours);
-  const token = signer.sign(impression);
-  const bytes = decodeBase64Url(token);
-  for (let bit = 0; bit < 8 * bytes.length; bit++) {
-    const forged = bytes.slice();
-    forged[bit >> 3] ^= 1 << (bit & 7);
-    expect(signer.verify(textOf(forged), shownAt)).toBeUndefined();
-  }
-  for (let length = 0; length < token.length; length++) expect(signer.verify(token.slice(0, length), shownAt)).toBeUndefined();
-  for (const other of [`${token}A`, `${token}=`, ` ${token}`, `${token}\n`, token.replace(/.$/, "!"), token.repeat(2)]) {
-    expect(signer.verify(other, shownAt)).toBeUndefined();
-  }
 });
 
 it("refuses another text of the same bytes", async () => {
@@ -109,86 +66,6 @@ it("refuses other spellings of the same bytes", async () => {
       if (suits(token)) return token;
     }
   }
-});
-
-it("refuses random bytes and random texts", async () => {
-  const signer = TokenSigner.create(ours);
-  const head = decodeBase64Url(signer.sign(impression)).slice(0, 3);
-  await fc.assert(
-    fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), fc.string(), async (random, text) => {
-      expect(signer.verify(textOf(new Uint8Array(random)), shownAt)).toBeUndefined();
-      // Has the valid version and key id, so that only the MAC is wrong.
-      expect(signer.verify(textOf(new Uint8Array([...head, ...random])), shownAt)).toBeUndefined();
-      expect(signer.verify(text, shownAt)).toBeUndefined();
-    }),
-    { numRuns: 500 },
-  );
-});
-
-describe("forged with another key under our key id", () => {
-  /** Changes the token's bytes and computes the MAC anew. */
-  async function resigned(token: string, secret: string, change: (bytes: Uint8Array) => void): Promise<string> {
-    const bytes = decodeBase64Url(token);
-    change(bytes);
-    const algorithm = { name: "HMAC", hash: "SHA-256" };
-    const key = await crypto.subtle.importKey("raw", new TextEncoder().encode(secret), algorithm, false, ["sign"]);
-    const mac = await crypto.subtle.sign("HMAC", key, bytes.subarray(0, -16));
-    bytes.set(new Uint8Array(mac, 0, 16), bytes.length - 16);
-    return textOf(bytes);
-  }
-
-  it.each([
-    ["version", 0],
-    ["key id", 2],
-    ["impression", 18],
-    ["end of the window", 24],
-    ["action", 28],
-    ["probability", 32],
-    ["model version", 38],
-    ["generation", 44],
-    ["sampling", 45],
-    ["model", 46],
-  ])("a changed %s is refused", async (_, offset) => {
-    const signer = TokenSigner.create(ours);
-    const change = (bytes: Uint8Array) => {
-      bytes[offset] ^= 1;
-    };
-    expect(signer.verify(await resigned(signer.sign(impression), theirs, change), shownAt)).toBeUndefined();
-  });
-
-  it("an unchanged token is refused, and our own key's is not", async () => {
-    const signer = TokenSigner.create(ours);
-    const token = signer.sign(impression);
-    expect(await resigned(token, ours, () => {})).toBe(token);
-    expect(signer.verify(await resigned(token, theirs, () => {}), shownAt)).toBeUndefined();
-  });
-
-  it("our own key does not make another version ours", async () => {
-    const signer = TokenSigner.create(ours);
-    const forged = await resigned(signer.sign(impression), ours, (bytes) => {
-      bytes[0] = 1;
-    });
-    expect(signer.verify(forged, shownAt)).toBeUndefined();
-  });
-});
-
-it("tells another model's token as that model's", () => {
-  const signer = TokenSigner.create(ours);
-  for (const model of ["shop", "shop2", "s"]) {
-    expect(signer.verify(signer.sign({ ...impression, model }), shownAt)).toMatchObject({ model });
-  }
-});
-
-it("refuses the token of another key", () => {
-  const [signer, other] = [TokenSigner.create(ours), TokenSigner.create(theirs)];
-  expect(signer.verify(other.sign(impression), shownAt)).toBeUndefined();
-});
-
-it("refuses a time more than five minutes ahead", () => {
-  const signer = TokenSigner.create(ours);
-  const token = signer.sign(impression);
-  expect(signer.verify(token, shownAt - 300_000)).toBeDefined();
-  expect(signer.verify(token, shownAt - 300_001)).toBeUndefined();
 });
 
 describe("several keys", () => {

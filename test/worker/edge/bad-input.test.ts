@@ -122,38 +122,6 @@ it("refuses to register a token of another model, action or time", async () => {
   }
 });
 
-it.each([
-  ["GET", "/v1/models/nobody"],
-  ["PUT", "/v1/models/nobody/actions", { actions: [] }],
-  ["POST", "/v1/models/nobody/recommendations", {}],
-  ["POST", "/v1/models/nobody/impressions", [{ action: "a", shownAt: Date.now() }]],
-  ["GET", "/v1/impressions/nothing"],
-  ["GET", "/v1/nothing"],
-])("answers 404 to %s %s", async (method, path, body?: object) => {
-  await expectProblem(method, path, body, 404, /there is no/);
-});
-
-it("refuses names of models that are none", async () => {
-  await expectProblem("GET", `/v1/models/${"a".repeat(65)}`, undefined, 422, /model: expected/);
-});
-
-it("refuses a missing, malformed or wrong key", async () => {
-  const headers: Record<string, string>[] = [
-    {},
-    { authorization: "Bearer" },
-    { authorization: "Basic x" },
-    { authorization: "Bearer wrong" },
-    { authorization: "Bearer a b" },
-  ];
-  const replies = await Promise.all(headers.map((each) => call("GET", `/v1/models/${model}`, undefined, { key: null, headers: each })));
-  for (const reply of replies) {
-    expect(reply.status).toBe(401);
-    expect(reply.headers.get("content-type")).toBe("application/problem+json");
-    expect(reply.headers.get("www-authenticate")).toBe("Bearer");
-    expect(reply.body).toMatchObject({ status: 401, title: "Not authorised", detail: expect.stringMatching(/^expected /) });
-  }
-});
-
 it.each(["text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "application/octet-stream", "no type"])(
   "reads a body as JSON although it says %s",
   async (type) => {
@@ -216,12 +184,6 @@ it.each([
   expect(await convert(data)).toMatchObject({ status: 400, body: { detail: expect.stringContaining(detail) } });
 });
 
-it("refuses bodies over the limit before anything else is done with them", async () => {
-  const huge = `{"context":{"a":"${"x".repeat(1_048_576)}"}}`;
-  await expectProblem("POST", `/v1/models/${model}/recommendations`, huge, 413, /1048576/);
-  await expectProblem("POST", "/v1/conversions", huge, 413, /1048576/);
-});
-
 it("reads less of a page than of a backend", async () => {
   const key = env.AFTERCLICK_PUBLISHABLE_KEY;
   const long = { keys: ["x"], actions: Array.from({ length: 1000 }, (_, i) => ({ id: `${i}`.padEnd(128, "x") })) };
@@ -258,18 +220,6 @@ it("refuses interactions that cost too much to encode, of one action or of all, 
   await expectProblem("POST", path, { context: { a: texts(64, 8), b: texts(64, 8), c: texts(64, 8) }, actions: many }, 422, detail);
 });
 
-it.each(["AFTERCLICK_SECRET_KEY", "AFTERCLICK_TOKEN_KEY"])("names %s if it is missing", async (name) => {
-  const reply = await call("GET", `/v1/impressions/${impressionId}`, undefined, { env: { [name]: undefined } });
-  expect(reply).toMatchObject({ status: 500, body: { detail: expect.stringContaining(name) } });
-});
-
-it("names the webhook secret if it is missing or malformed", async () => {
-  for (const secret of [undefined, "whsec_", "plain"]) {
-    const reply = await convert({ impressionId, reward: 1 }, { env: { AFTERCLICK_WEBHOOK_SECRET: secret } });
-    expect(reply).toMatchObject({ status: 500, body: { detail: expect.stringContaining("AFTERCLICK_WEBHOOK_SECRET") } });
-  }
-});
-
 it.each([
   ["no type", { timestamp: 1, data: {} }, 400, /type/],
   ["another type", { type: "refund", timestamp: 1, data: {} }, 400, /type/],
@@ -302,17 +252,5 @@ it("refuses unsigned, altered and stale webhooks", async () => {
       const reply = await call("POST", "/v1/conversions", sent, { key: env.AFTERCLICK_SECRET_KEY, headers });
       expect(reply).toMatchObject({ status: 401, body: { status: 401 } });
     }
-  });
-});
-
-it("refuses a single conversion whose id is forged, or whose reward or time is out of range", async () => {
-  await expectUnchanged(async () => {
-    expect((await convert({ impressionId: "forged", reward: 1 })).status).toBe(401);
-    expect((await convert({ impressionId: impressionId.slice(0, -2), reward: 1 })).status).toBe(401);
-    expect(await convert({ impressionId, reward: 1.01 })).toMatchObject({ status: 422, body: { detail: expect.stringMatching(/reward/) } });
-    expect(await convert({ impressionId, reward: -0.01 })).toMatchObject({ status: 422 });
-    expect(await convert({ impressionId, reward: 1, timestamp: Date.now() + 600_000 })).toMatchObject({ status: 422 });
-    // Seconds instead of milliseconds.
-    expect(await convert({ impressionId, reward: 1, timestamp: Math.floor(Date.now() / 1000) })).toMatchObject({ status: 422 });
   });
 });

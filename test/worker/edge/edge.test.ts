@@ -17,7 +17,6 @@ import {
   createModel,
   describeModel,
   HOUR_MS,
-  keep,
   learnerOf,
   type Reply,
   recommend,
@@ -328,15 +327,13 @@ describe("a learner that isolates ask for its publication", () => {
   });
 });
 
-describe("the columns of the catalogue", () => {
-  it("come with the whole catalogue, and are those of the model's encoder and its available actions", async () => {
-    const model = await edgeModel();
-    await call("PUT", `/v1/models/${model}/actions`, { actions: [{ id: "mug" }, { id: "kettle", available: false }, { id: "pan" }] });
-    const { columns, available } = await catalogueIn(model);
-    const { config } = await publicationIn(model);
-    expect(columns).toEqual(featurizer(config).columns(available));
-    expect(available.map(({ id }) => id)).toEqual(["mug", "pan"]);
-  });
+it("the columns of the catalogue come with the whole catalogue, and are those of the model's encoder and its available actions", async () => {
+  const model = await edgeModel();
+  await call("PUT", `/v1/models/${model}/actions`, { actions: [{ id: "mug" }, { id: "kettle", available: false }, { id: "pan" }] });
+  const { columns, available } = await catalogueIn(model);
+  const { config } = await publicationIn(model);
+  expect(columns).toEqual(featurizer(config).columns(available));
+  expect(available.map(({ id }) => id)).toEqual(["mug", "pan"]);
 });
 
 describe("registration", () => {
@@ -372,67 +369,9 @@ describe("registration", () => {
     expect((await describeModel(model)).counts).toMatchObject({ impressions: 2, orphan: 0, applied: 1, converted: 1 });
     expect((await call("GET", `/v1/impressions/${impressionId}`)).body).toMatchObject({ status: "converted", reward: 1 });
   });
-
-  it("gives up the oldest when too many wait, and tells how many", async () => {
-    const model = await edgeModel({
-      policy: "epsilon-greedy",
-      encoder: { dimension: 1024 },
-      options: { kernel: { name: "linear" } },
-      limits: { open: 10 },
-    });
-    const actions = Array.from({ length: 100 }, (_, i) => ({ id: `a${i}`, features: {} }));
-    const isolate = createApp();
-    const overloaded = learners(() => lost({ retryable: true, overloaded: true }));
-    for (let i = 0; i < 20; i++) await ask(model, { isolate, env: { LEARNER: overloaded } }, { actions, limit: 100 });
-    const last = await ask(model, { isolate }, { actions, limit: 100 });
-    const { counts, incidents } = await describeModel(model);
-    expect(counts.impressions).toBe(10);
-    expect(incidents.dropped).toBeGreaterThan(0);
-    expect(incidents.dropped % 100).toBe(0);
-    expect(counts.impressions + incidents.dropped + incidents.refused).toBe(2100);
-    expect((await call("GET", `/v1/impressions/${last.body.actions[0].impressionId}`)).status).toBe(404);
-  });
-
-  it("is given up, and counted, if its learner fails at it twice, and holds up nothing", async () => {
-    const model = await edgeModel();
-    const isolate = createApp();
-    const failed = { isolate, env: { LEARNER: learners(() => lost({})) } };
-    await ask(model, failed, { limit: 2 });
-    await ask(model, failed);
-    await ask(model, { isolate });
-    expect(await describeModel(model)).toMatchObject({ counts: { impressions: 2 }, incidents: { dropped: 2 } });
-  });
-
-  it("is refused and counted if it is of a model that was reset since", async () => {
-    const model = await edgeModel();
-    const isolate = createApp();
-    await ask(model, { isolate });
-    later(1);
-    const { digest } = (await call("POST", `/v1/models/${model}/reset`, {})).body;
-    // The isolate's clock is ahead of the learner's.
-    later(1000);
-    await ask(model, { isolate }, { limit: 2 });
-    expect(await describeModel(model)).toMatchObject({ digest, counts: { impressions: 0 }, incidents: { refused: 2 } });
-  });
 });
 
 describe("a snapshot", () => {
-  it("of a model created again wins over one of the model before, though its version is lower", async () => {
-    const model = await edgeModel();
-    const isolate = createApp();
-    const before = await learn(model);
-    expect(await versionAt(isolate, model)).toBe(before);
-    const old = await bytesIn(model);
-    await call("DELETE", `/v1/models/${model}`);
-    later(1);
-    await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, defaultAction: "mug" });
-    const { published } = await describeModel(model);
-    expect(published?.version).toBeLessThan(before);
-    expect(await versionAt(isolate, model)).toBe(published?.version);
-    await env.EVENTS.put(`model/${model}`, old);
-    expect(await versionAt(isolate, model)).toBe(published?.version);
-  });
-
   it.each([
     ["delay-lin-ts", {}],
     ["gp-ts-sdf", { kernel: { name: "matern52" } }],
@@ -486,33 +425,6 @@ describe("publishing", () => {
   const spied = () => vi.spyOn(Object.getPrototypeOf(env.EVENTS) as KVNamespace, "put");
   const published = (model: string, put: ReturnType<typeof spied>): number =>
     put.mock.calls.filter(([key]) => key === `model/${model}`).length;
-  const ring = async (model: string, ms: number): Promise<void> => {
-    later(ms);
-    await runDurableObjectAlarm(learnerOf(model));
-  };
-
-  it("happens at most as often as configured once the model is grown, and only if something has changed", async () => {
-    const model = await edgeModel({ publish: { ms: 5 * MINUTE_MS } });
-    await show(model, ...Array.from({ length: 100 }, () => ({})));
-    await keep(model);
-    const put = spied();
-    await ring(model, 4 * MINUTE_MS);
-    await recommend(model);
-    await ring(model, MINUTE_MS - 1);
-    expect(published(model, put)).toBe(0);
-    await ring(model, 1);
-    expect(published(model, put)).toBe(1);
-    await recommend(model);
-    await recommend(model);
-    await ring(model, MINUTE_MS);
-    expect(published(model, put)).toBe(1);
-    await ring(model, 4 * MINUTE_MS);
-    expect(published(model, put)).toBe(2);
-    for (let time = 0; time < 3; time++) await ring(model, 6 * MINUTE_MS);
-    expect(published(model, put)).toBe(2);
-    const { version, publishedAt } = await publicationIn(model);
-    expect(await describeModel(model)).toMatchObject({ modelVersion: version, published: { version, at: publishedAt } });
-  });
 
   it("lets a second pass between two writes to KV, and joins the changes that wait meanwhile", async () => {
     const model = await edgeModel();
@@ -547,52 +459,6 @@ describe("publishing", () => {
     expect((await describeModel(model)).published).not.toBeNull();
     expect((await call("DELETE", `/v1/models/${model}`)).status).toBe(204);
     expect((await call("GET", `/v1/models/${model}`)).status).toBe(404);
-  });
-
-  it("is done again while KV fails", async () => {
-    const model = await edgeModel();
-    const before = (await describeModel(model)).published;
-    await recommend(model);
-    const put = spied().mockRejectedValue(new Error("429"));
-    await ring(model, MINUTE_MS);
-    await ring(model, MINUTE_MS);
-    expect(published(model, put)).toBe(2);
-    expect(complaints()).toEqual(["an alarm's task failed Error", "an alarm's task failed Error"]);
-    expect(await describeModel(model)).toMatchObject({ published: before });
-    put.mockRestore();
-    await ring(model, MINUTE_MS);
-    const { modelVersion, published: after } = await describeModel(model);
-    expect(after).toEqual({ version: modelVersion, at: Date.now() });
-    expect((await publicationIn(model)).version).toBe(modelVersion);
-  });
-
-  it.each([
-    ["before KV has it", false],
-    ["after KV has it, before that is noted", true],
-  ])("resumes after a crash between the kept snapshot and its end, %s", async (_, stored) => {
-    const model = await edgeModel();
-    const { published: before } = await describeModel(model);
-    await recommend(model);
-    later(MINUTE_MS);
-    const put = env.EVENTS.put.bind(env.EVENTS);
-    const crashed = runInDurableObject(learnerOf(model), async (learner: Learner, state) => {
-      spied().mockImplementation((async (...given: Parameters<typeof put>) => {
-        if (stored) await put(...given);
-        await state.storage.sync();
-        state.abort("crash");
-      }) as typeof put);
-      await learner.alarm();
-    });
-    await expect(crashed).rejects.toThrow("crash");
-    vi.restoreAllMocks();
-    const { modelVersion, published: crashedAt, kept } = await describeModel(model);
-    expect(crashedAt).toEqual(before);
-    expect(kept[0].version).toBe(modelVersion);
-    expect((await publicationIn(model)).version).toBe(stored ? modelVersion : before?.version);
-    await ring(model, 0);
-    // The same publication, because nothing has happened since.
-    expect(await describeModel(model)).toMatchObject({ modelVersion, kept, published: { version: modelVersion } });
-    expect((await publicationIn(model)).version).toBe(modelVersion);
   });
 
   it("ends with the newest if two changes are published at once, however slow KV is", async () => {

@@ -1,7 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { app } from "../../../worker/edge/app.ts";
-import { graceMs } from "../../../worker/environment.ts";
 import { call, createModel } from "../support/client.ts";
 import { useClock } from "../support/clock.ts";
 
@@ -38,11 +37,4 @@ it.each(["utf16le", "utf16be"])("a log in %s is refused by name", async (encodin
       expect.stringContaining("UTF-8, got UTF-16"),
     ]);
   }
-});
-
-it("a grace is a whole number of milliseconds", () => {
-  const grace = (AFTERCLICK_GRACE_MS: string) => graceMs({ ...env, AFTERCLICK_GRACE_MS });
-  expect(grace("1000")).toBe(1000);
-  for (const text of ["", " "]) expect(grace(text)).toBe(300_000);
-  for (const text of ["0x10", "1e3", "-1", "1.5"]) expect(() => grace(text)).toThrow(/AFTERCLICK_GRACE_MS: expected/);
 });

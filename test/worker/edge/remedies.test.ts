@@ -13,15 +13,6 @@ it.each([["7d"], [604_800_000], [["ms", 1]], [null]])("a window of %j names the 
   expect(body.detail).toMatch(/^window: expected \{ "ms": 604800000 \} for a week, got /);
 });
 
-it("so does the window of a goal", async () => {
-  const { status, body } = await call("PUT", "/v1/models/remedies", {
-    window: { ms: 1000 },
-    goals: { click: { weight: 1, window: "7d" } },
-  });
-  expect(status).toBe(400);
-  expect(body.detail).toContain('goals.click.window: expected { "ms": 604800000 } for a week, got "7d"');
-});
-
 it.each([
   ["GET", "/v1/models/shop/recommendations", "POST"],
   ["GET", "/v1/conversions", "POST"],
@@ -37,11 +28,6 @@ it.each([
     title: "Another method",
     detail: expect.stringMatching(/^\w+: expected [A-Z ]+ at this address$/i),
   });
-});
-
-it("an address with nothing at it stays a 404", async () => {
-  expect((await call("GET", "/v1/nothing")).status).toBe(404);
-  expect((await call("POST", "/v1/models/shop/nothing")).status).toBe(404);
 });
 
 it.each([
@@ -68,19 +54,6 @@ it("a conflict says why, and what to do", async () => {
     status: "conflict",
     detail: expect.stringMatching(/came before with another reward.*name of its own/),
   });
-});
-
-it("another currency names both remedies", async () => {
-  const goals = { purchase: { weight: 1, value: { currency: "EUR" } }, click: { weight: 0 } };
-  const model = await createModel({ goals });
-  const [impressionId] = await show(model, {});
-  const pay = (goal: string, currency: string) => convert({ impressionId, goal, reward: 1, currency });
-  expect((await pay("purchase", "USD")).body.detail).toBe(
-    "currency: expected EUR, got USD; convert the amount to EUR, or declare a goal for each currency",
-  );
-  expect((await pay("click", "USD")).body.detail).toBe(
-    'currency: expected none, as the goal click has no value, got USD; declare it with "value": { "currency": "USD" }, or leave out the currency',
-  );
 });
 
 it("a secret that is too short is named before the first message of its sender", async () => {

@@ -38,22 +38,6 @@ it("creates a model once, with a Thompson policy that learns the delays by defau
   expect(await call("GET", "/v1/models/created")).toMatchObject({ status: 200, body: created.body });
 });
 
-it("refuses another configuration for a model that exists", async () => {
-  const model = await createModel();
-  await recommend(model);
-  const before = await describeModel(model);
-  expect(await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS + 1 } })).toMatchObject({ status: 409 });
-  expect(await describeModel(model)).toEqual(before);
-});
-
-it.each(["otf-lin-ucb", "otf-lin-ts", "delay-lin-ucb", "gp-ucb-sdf", "delay-gp-ts", "uniform"])("serves %s", async (policy) => {
-  const model = await createModel({ policy, ...(policy.startsWith("gp") && { options: { kernel: { name: "squared-exponential" } } }) });
-  const [first] = await recommend(model, { context: { country: "PT" } });
-  expect((await convert({ impressionId: first, reward: 1 })).body.conversions[0].status).toBe("applied");
-  await recommend(model, { context: { country: "PT" }, limit: 3 });
-  expect((await describeModel(model)).counts).toMatchObject({ impressions: 4, converted: 1, pending: 3 });
-});
-
 it("recommends from the catalogue, ranked and each place an impression of its own", async () => {
   const model = await createModel();
   const { status, body } = await call("POST", `/v1/models/${model}/recommendations`, { context: { country: "PT" }, limit: 5 }, publishable);
@@ -65,27 +49,6 @@ it("recommends from the catalogue, ranked and each place an impression of its ow
   const scores = body.actions.map(({ score }: { score: number }) => score);
   expect(scores).toEqual(scores.toSorted((a: number, b: number) => b - a));
   for (const action of body.actions) expect(action).toMatchObject({ mean: 0, width: expect.any(Number) });
-});
-
-it("recommends among named and given actions, without the excluded ones", async () => {
-  const model = await createModel();
-  const ids = async (body: object) => {
-    const reply = await call("POST", `/v1/models/${model}/recommendations`, { limit: 10, ...body });
-    return reply.body.actions.map(({ id }: { id: string }) => id).sort();
-  };
-  expect(await ids({ exclude: ["mug"] })).toEqual(["lamp", "tent"]);
-  expect(await ids({ actions: [{ id: "mug" }, { id: "new", features: { kind: "x" } }] })).toEqual(["mug", "new"]);
-});
-
-it("takes features as numbers where there is no encoder", async () => {
-  const model = await createModel({ options: { dimension: 3 } });
-  const actions = [
-    { id: "a", features: [0.5, 1 / 3] },
-    { id: "b", features: [0, 0.75] },
-  ];
-  const [id] = await recommend(model, { context: [0.25], actions });
-  const { body } = await call("GET", `/v1/impressions/${id}`);
-  expect(["a", "b"]).toContain(body.action);
 });
 
 it("explains an impression before and after its conversion", async () => {

@@ -79,17 +79,6 @@ describe("by a key", () => {
     expect((await describeModel(last)).counts).toMatchObject({ orphan: 1 - joined, applied: joined, converted: joined });
     expect(await statusOf(impressionId)).toBe(joined ? "converted" : "pending");
   });
-
-  it("what happened once leads to where it led before, though a newer impression has the key by now", async () => {
-    const model = await createModel();
-    const [older] = await show(model, { keys: ["order 1"] });
-    expect(statusesOf(await keyed(model, START, "msg_order"))).toEqual(["applied"]);
-    const [newer] = await show(model, { keys: ["order 1"], shownAt: START + 1 });
-    expect(statusesOf(await keyed(model, START + 2, "msg_order"))).toEqual(["conflict"]);
-    expect(await Promise.all([older, newer].map(statusOf))).toEqual(["converted", "pending"]);
-    expect(statusesOf(await keyed(model, START + 2, "msg_another"))).toEqual(["applied"]);
-    expect(await statusOf(newer)).toBe("converted");
-  });
 });
 
 it("calls an impression expired a moment after its window, in every answer", async () => {

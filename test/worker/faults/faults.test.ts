@@ -8,7 +8,7 @@ import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { createApp } from "../../../worker/edge/app.ts";
 import { graceMs } from "../../../worker/environment.ts";
 import worker from "../../../worker/index.ts";
-import { Learner } from "../../../worker/learner/learner.ts";
+import type { Learner } from "../../../worker/learner/learner.ts";
 import {
   call,
   convert,
@@ -24,7 +24,7 @@ import {
 } from "../support/client.ts";
 import { bucketOf, closing, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "../support/clock.ts";
 import { complaints } from "../support/complaints.ts";
-import { crashing, down, type Fault, kv, learners, lost, replyLost, withStatements } from "../support/fault.ts";
+import { down, type Fault, kv, learners, lost, replyLost } from "../support/fault.ts";
 import { bytesIn, forged, headerOf, publicationIn, versionAt } from "../support/published.ts";
 
 // Faults between an isolate, KV and a learner, each with its required result.
@@ -35,35 +35,12 @@ const edgeModel = (body: object = {}): Promise<string> => createModel({ serving:
 useClock();
 afterEach(() => void vi.restoreAllMocks());
 
-let bare = 0;
-
-/** Creates a model without a catalogue, for tests that need many. */
-async function bareModel(): Promise<string> {
-  const name = `bare-${++bare}`;
-  expect((await call("PUT", `/v1/models/${name}`, { window: { ms: HOUR_MS }, serving: "learner" })).status).toBe(201);
-  return name;
-}
-
 async function show(model: string, fields: object = {}): Promise<string> {
   const shown = { action: "mug", context: { country: "PT" }, shownAt: Date.now(), ...fields };
   const { status, body } = await call("POST", `/v1/models/${model}/impressions`, [shown]);
   expect(status).toBe(201);
   return body.impressions[0].impressionId;
 }
-
-describe("an isolate dies before both stores", () => {
-  it("no 2xx; the sender retries with the same webhook-id", async () => {
-    const model = await createModel();
-    const impressionId = await show(model);
-    const before = await storedOf(model);
-    const never = () => new Promise<never>(() => {});
-    const dying = convert({ impressionId, reward: 1 }, { id: "msg_died", env: { LEARNER: learners(never), EVENTS: kv(never) } });
-    expect(await Promise.race([dying, scheduler.wait(100)])).toBeUndefined();
-    expect(await storedOf(model)).toBe(before);
-    expect(statusesOf(await convert({ impressionId, reward: 1 }, { id: "msg_died" }))).toEqual(["applied"]);
-    expect((await describeModel(model)).counts).toMatchObject({ applied: 1, converted: 1, duplicate: 0 });
-  });
-});
 
 describe("KV takes it, the learner fails or its reply is lost", () => {
   it.each([
@@ -90,308 +67,91 @@ describe("KV takes it, the learner fails or its reply is lost", () => {
     expect(await statusOf(impressionId)).toBe("converted");
     expect((await describeModel(model)).counts).toMatchObject({ applied: 2, converted: 2, duplicate: 0, late: 0, pending: 0, expired: 0 });
   });
-
-  it("202; already there, if its reply is lost", async () => {
-    const model = await createModel();
-    const impressionId = await show(model);
-    const lossy = { LEARNER: learners(replyLost("ingest")) };
-    expect(statusesOf(await convert({ impressionId, reward: 1 }, { id: "msg_lost", env: lossy }))).toEqual(["accepted"]);
-    const { digest, counts } = await describeModel(model);
-    expect(counts).toMatchObject({ applied: 1, converted: 1 });
-    await ring(model, closing(Date.now()));
-    expect(await describeModel(model)).toMatchObject({ digest, counts: { ...counts, pending: 0 } });
-  });
 });
 
-describe("KV fails, the learner takes it", () => {
-  it("202", async () => {
-    const model = await createModel();
-    const impressionId = await show(model);
-    const sent = await convert({ impressionId, reward: 1 }, { env: { EVENTS: down.EVENTS } });
-    expect([sent.status, ...statusesOf(sent)]).toEqual([202, "applied"]);
-    expect(await journalOf(model)).toEqual([]);
-    expect(await statusOf(impressionId)).toBe("converted");
-  });
+it("KV fails, the learner takes it: 202", async () => {
+  const model = await createModel();
+  const impressionId = await show(model);
+  const sent = await convert({ impressionId, reward: 1 }, { env: { EVENTS: down.EVENTS } });
+  expect([sent.status, ...statusesOf(sent)]).toEqual([202, "applied"]);
+  expect(await journalOf(model)).toEqual([]);
+  expect(await statusOf(impressionId)).toBe("converted");
 });
 
-describe("both fail", () => {
-  it("503, nothing claimed", async () => {
-    const model = await createModel();
-    const impressionId = await show(model);
-    const before = await storedOf(model);
-    const failed = await convert({ impressionId, reward: 1 }, { id: "msg_again", env: down });
-    expect(failed).toMatchObject({ status: 503, body: { status: 503 } });
-    expect(failed.headers.get("retry-after")).toMatch(/^\d+$/);
-    expect(await storedOf(model)).toBe(before);
-    expect(statusesOf(await convert({ impressionId, reward: 1 }, { id: "msg_again" }))).toEqual(["applied"]);
-  });
+it("both fail: 503, nothing claimed", async () => {
+  const model = await createModel();
+  const impressionId = await show(model);
+  const before = await storedOf(model);
+  const failed = await convert({ impressionId, reward: 1 }, { id: "msg_again", env: down });
+  expect(failed).toMatchObject({ status: 503, body: { status: 503 } });
+  expect(await storedOf(model)).toBe(before);
+  expect(statusesOf(await convert({ impressionId, reward: 1 }, { id: "msg_again" }))).toEqual(["applied"]);
 });
 
-describe("the learner throws while it ingests", () => {
-  it("rolled back; a retry is safe, whichever statement failed", async () => {
-    const expected = await answeredAfterFailureAt(0);
-    expect(expected.state.counts).toMatchObject({ impressions: 3, applied: 4, orphan: 0, converted: 3 });
-    let failures = 0;
-    while ((await answeredAfterFailureAt(failures + 1, expected.state)).failed) failures++;
-    expect(failures).toBeGreaterThan(20);
-  });
-
-  /** Registers and converts while the n-th change of the learner's tables fails. Repeats each step until it is answered. */
-  async function answeredAfterFailureAt(n: number, expected?: object) {
-    const model = await bareModel();
-    const signer = await TokenSigner.create(env.AFTERCLICK_TOKEN_KEY as string);
-    const ids = await Promise.all([1, 2, 3].map(async (i) => signer.sign(await tokenAt(model, Date.now(), i))));
-    const shown = (id: string) => ({ id, action: "mug", context: { country: "PT" }, shownAt: Date.now() });
-    const noKv = { env: { EVENTS: down.EVENTS } };
-    const steps = [
-      () => call("POST", `/v1/models/${model}/impressions`, ids.slice(0, 2).map(shown)),
-      () =>
-        convert(
-          ids.map((impressionId) => ({ impressionId, reward: 0.5 })),
-          { id: "msg_1", ...noKv },
-        ),
-      () => call("POST", `/v1/models/${model}/impressions`, ids.slice(2).map(shown)),
-      () => convert({ impressionId: ids[1], reward: 1 }, { id: "msg_2", ...noKv }),
-    ];
-    let failed = false;
-    const fail = (change: number) => {
-      failed ||= change === n;
-      if (change === n) throw new Error("disk error");
-    };
-    await withStatements(learnerOf(model), fail, async () => {
-      for (const step of steps) {
-        const before = await storedOf(model);
-        const { status } = await step();
-        expect(complaints()).toEqual(status === 500 ? ["unexpected Error"] : []);
-        if (status < 300) continue;
-        expect(await storedOf(model), `failed at change ${n}`).toBe(before);
-        expect((await step()).status).toBeLessThan(300);
-      }
-    });
-    const { digest, counts } = await describeModel(model);
-    const state = { digest, counts };
-    if (expected) expect(state, `failed at change ${n}`).toEqual(expected);
-    return { state, failed };
+it("a forged, truncated, other model's or future token: 401, storage untouched", async () => {
+  const model = await createModel();
+  const impressionId = await show(model);
+  const signer = await TokenSigner.create(env.AFTERCLICK_TOKEN_KEY as string);
+  const stranger = await TokenSigner.create("another-token-key-of-nobody");
+  const now = Date.now();
+  const content = await tokenAt(model, now, 3);
+  const other = await createModel();
+  const bytes = decodeBase64Url(impressionId);
+  bytes.set(new TextEncoder().encode(other), 46);
+  const refused = {
+    forged: await stranger.sign(content),
+    truncated: impressionId.slice(0, -4),
+    "of a model put in place of its own": encodeBase64Url(bytes.buffer).replaceAll("=", ""),
+    "of the future": signer.sign(await tokenAt(model, now + 5 * MINUTE_MS + 1, 3)),
+    "of nothing": "x",
+  };
+  const before = [await storedOf(model), await storedOf(other)];
+  for (const [kind, token] of Object.entries(refused)) {
+    expect((await convert({ impressionId: token, reward: 1 })).status, kind).toBe(401);
+    // In a batch it is the item's status, and the other items count.
+    expect(statusesOf(await convert([{ impressionId: token, reward: 1 }])), kind).toEqual(["unknown"]);
   }
+  expect([await storedOf(model), await storedOf(other)]).toEqual(before);
+  expect(statusesOf(await convert({ impressionId: signer.sign(await tokenAt(model, now + 5 * MINUTE_MS, 3)), reward: 1 }))).toEqual([
+    "orphan",
+  ]);
 });
 
-describe("the learner crashes after it has committed, before its reply", () => {
-  it("the retry answers duplicate", async () => {
-    const model = await createModel();
-    const impressionId = await show(model);
-    const { ingest } = Learner.prototype;
-    vi.spyOn(Learner.prototype, "ingest").mockImplementationOnce(async function (this: Learner, events) {
-      const answer = await ingest.call(this, events);
-      const { ctx } = this as unknown as { ctx: DurableObjectState };
-      await ctx.storage.sync();
-      ctx.abort("crash");
-      return answer;
-    });
-    const sent = await convert({ impressionId, reward: 1 }, { id: "msg_crash" });
-    expect([sent.status, ...statusesOf(sent)]).toEqual([202, "accepted"]);
-    expect(statusesOf(await convert({ impressionId, reward: 1 }, { id: "msg_crash", timestamp: Date.now() }))).toEqual(["duplicate"]);
-    expect((await describeModel(model)).counts).toMatchObject({ applied: 1, converted: 1, duplicate: 1 });
-  });
-});
-
-describe("the same event again; the same event id with another payload", () => {
-  it("duplicate with the same answer; conflict and a count, the greatest wins in any order", async () => {
-    const model = await createModel();
-    const [a, b] = [await show(model), await show(model)];
-    const timestamp = Date.now();
-    const send = (impressionId: string, reward: number) => convert({ impressionId, reward }, { id: `msg_${impressionId}`, timestamp });
-    const first = await send(a, 0.5);
-    expect(statusesOf(first)).toEqual(["applied"]);
-    const again = await send(a, 0.5);
-    expect(again).toMatchObject({ status: first.status, body: { conversions: [{ impressionId: a, status: "duplicate" }] } });
-    expect(statusesOf(await send(a, 0.25))).toEqual(["conflict"]);
-    expect([statusesOf(await send(b, 0.25)), statusesOf(await send(b, 0.5))]).toEqual([["applied"], ["conflict"]]);
-    for (const impressionId of [a, b]) expect((await call("GET", `/v1/impressions/${impressionId}`)).body.reward).toBe(0.5);
-    expect((await describeModel(model)).counts).toMatchObject({ applied: 2, conflict: 2, duplicate: 1, converted: 2 });
-  });
-});
-
-describe("an event before its impression is registered", () => {
-  it("kept, and joined when the impression comes, else counted as orphan", async () => {
-    const model = await createModel();
-    const signer = await TokenSigner.create(env.AFTERCLICK_TOKEN_KEY as string);
-    const shownAt = Date.now();
-    const [impressionId, never] = await Promise.all([1, 2].map(async (n) => signer.sign(await tokenAt(model, shownAt, n))));
-    expect(statusesOf(await convert({ impressionId, reward: 1 }, { id: "msg_early" }))).toEqual(["orphan"]);
-    expect(statusesOf(await convert({ impressionId: never, reward: 1 }))).toEqual(["orphan"]);
-    expect((await describeModel(model)).counts).toMatchObject({ orphan: 2, impressions: 0, applied: 0 });
-    expect((await call("GET", `/v1/impressions/${impressionId}`)).status).toBe(404);
-    await show(model, { id: impressionId, shownAt });
-    expect((await describeModel(model)).counts).toMatchObject({ orphan: 1, impressions: 1, applied: 1, converted: 1 });
-    expect(statusesOf(await convert({ impressionId, reward: 1 }, { id: "msg_early", timestamp: shownAt }))).toEqual(["duplicate"]);
-    await ring(model, closing(shownAt));
-    expect((await describeModel(model)).counts).toMatchObject({ orphan: 1, impressions: 1, applied: 1 });
-  });
-});
-
-describe("after the window", () => {
-  it("late: refused, counted", async () => {
-    const model = await createModel();
-    const [inTime, late] = await recommend(model, { limit: 2 });
-    const shownAt = Date.now();
-    const { digest } = await describeModel(model);
-    vi.setSystemTime(shownAt + HOUR_MS + 4 * MINUTE_MS);
-    expect(statusesOf(await convert({ impressionId: late, reward: 1 }, { timestamp: shownAt + HOUR_MS + 1 }))).toEqual(["late"]);
-    expect(await describeModel(model)).toMatchObject({ digest, counts: { late: 1, expired: 2, converted: 0 }, conversionRate: 0 });
-    // An event in time counts, however late it arrives.
-    expect(statusesOf(await convert({ impressionId: inTime, reward: 1 }, { timestamp: shownAt + HOUR_MS }))).toEqual(["applied"]);
-    expect(await describeModel(model)).toMatchObject({ counts: { late: 1, expired: 1, converted: 1 }, conversionRate: 0.5 });
-  });
-
-  it("late for ever once the bucket is closed, also what happened in time", async () => {
-    const model = await createModel();
-    const [impressionId, known] = await recommend(model, { limit: 2 });
-    const shownAt = Date.now();
-    await convert({ impressionId: known, reward: 1 }, { id: "msg_known", timestamp: shownAt });
-    await ring(model, closing(shownAt));
-    const { digest, counts } = await describeModel(model);
-    // Events in both stores are not taken twice.
-    expect(counts).toMatchObject({ applied: 1, duplicate: 0, late: 0 });
-    for (const seen of [1, 2]) {
-      expect(statusesOf(await convert({ impressionId, reward: 1 }, { timestamp: shownAt }))).toEqual(["late"]);
-      expect(await describeModel(model)).toMatchObject({ digest, counts: { late: seen, converted: 1 } });
-    }
-  });
-});
-
-describe("a forged, truncated, other model's or future token", () => {
-  it("401, storage untouched", async () => {
-    const model = await createModel();
-    const impressionId = await show(model);
-    const signer = await TokenSigner.create(env.AFTERCLICK_TOKEN_KEY as string);
-    const stranger = await TokenSigner.create("another-token-key-of-nobody");
-    const now = Date.now();
-    const content = await tokenAt(model, now, 3);
-    const other = await createModel();
-    const bytes = decodeBase64Url(impressionId);
-    bytes.set(new TextEncoder().encode(other), 46);
-    const refused = {
-      forged: await stranger.sign(content),
-      truncated: impressionId.slice(0, -4),
-      "of a model put in place of its own": encodeBase64Url(bytes.buffer).replaceAll("=", ""),
-      "of the future": signer.sign(await tokenAt(model, now + 5 * MINUTE_MS + 1, 3)),
-      "of nothing": "x",
-    };
-    const before = [await storedOf(model), await storedOf(other)];
-    for (const [kind, token] of Object.entries(refused)) {
-      expect((await convert({ impressionId: token, reward: 1 })).status, kind).toBe(401);
-      // In a batch it is the item's status, and the other items count.
-      expect(statusesOf(await convert([{ impressionId: token, reward: 1 }])), kind).toEqual(["unknown"]);
-    }
-    expect([await storedOf(model), await storedOf(other)]).toEqual(before);
-    expect(statusesOf(await convert({ impressionId: signer.sign(await tokenAt(model, now + 5 * MINUTE_MS, 3)), reward: 1 }))).toEqual([
-      "orphan",
-    ]);
-  });
-});
-
-describe("a registration batch is lost with its isolate, or delivered twice", () => {
-  it("counted: its conversions are orphans", async () => {
-    const model = await edgeModel();
-    const { digest } = await describeModel(model);
-    const [impressionId] = await recommend(model, {}, { isolate: createApp(), env: unreachable });
-    expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["orphan"]);
-    expect(await describeModel(model)).toMatchObject({ digest, counts: { impressions: 0, orphan: 1, applied: 0 } });
-    expect((await call("GET", `/v1/impressions/${impressionId}`)).status).toBe(404);
-  });
-
-  it("applied once", async () => {
-    const model = await edgeModel({ limits: { open: 3 } });
-    let calls = 0;
-    const fault: Fault = (method, call) => (++calls === 1 ? replyLost("registerShown")(method, call) : call());
-    const [impressionId] = await recommend(model, { limit: 2 }, { isolate: createApp(), env: { LEARNER: learners(fault) } });
-    expect(calls).toBe(2);
-    expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
-    // A repeated event takes the room of one.
-    await recommend(model, {}, { isolate: createApp() });
-    expect(await describeModel(model)).toMatchObject({ counts: { impressions: 3, pending: 2, converted: 1 }, incidents: { refused: 0 } });
-  });
-});
-
-describe("a crash at any step of closing and publishing", () => {
-  it("goes on from there: the same state, and the newest snapshot in KV", async () => {
-    const start = Date.now();
-    const expected = await closedAfterCrashAt(0, start);
-    expect(expected).toMatchObject({ counts: { impressions: 3, applied: 2, late: 0, orphan: 0, converted: 2, expired: 1 } });
-    let crashes = 0;
-    while ((await closedAfterCrashAt(crashes + 1, start, expected)).crashed) crashes++;
-    expect(crashes).toBeGreaterThan(15);
-  });
-
-  /** Runs a model whose bucket has an event that only KV knows until the closing, with a crash at the n-th effect. */
-  async function closedAfterCrashAt(n: number, shownAt: number, expected?: object) {
-    vi.setSystemTime(shownAt);
-    const model = await bareModel();
-    const [known, journalled] = [await show(model), await show(model), await show(model)];
-    await convert({ impressionId: known, reward: 0.5 });
-    await convert({ impressionId: journalled, reward: 1 }, { env: unreachable });
-    vi.setSystemTime(closing(shownAt));
-    const crashed = await crashing(n, learnerOf(model), (learner) => learner.alarm());
-    await describeModel(model);
-    for (let time = 0; time < 3; time++) {
-      tick(MINUTE_MS);
-      await runDurableObjectAlarm(learnerOf(model));
-    }
-    const { digest, counts, incidents, conversionRate, modelVersion, published } = await describeModel(model);
-    const { version, parts } = await publicationIn(model);
-    expect([modelVersion, published?.version]).toEqual([version, version]);
-    const state = { digest, counts, incidents, conversionRate, bytes: parts[0] };
-    if (expected) expect({ ...state, crashed: false }, `crashed at effect ${n}`).toEqual(expected);
-    return { ...state, crashed };
-  }
+it("a registration batch is lost with its isolate, or delivered twice: applied once", async () => {
+  const model = await edgeModel({ limits: { open: 3 } });
+  let calls = 0;
+  const fault: Fault = (method, call) => (++calls === 1 ? replyLost("registerShown")(method, call) : call());
+  const [impressionId] = await recommend(model, { limit: 2 }, { isolate: createApp(), env: { LEARNER: learners(fault) } });
+  expect(calls).toBe(2);
+  expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
+  // A repeated event takes the room of one.
+  await recommend(model, {}, { isolate: createApp() });
+  expect(await describeModel(model)).toMatchObject({ counts: { impressions: 3, pending: 2, converted: 1 }, incidents: { refused: 0 } });
 });
 
 describe("an alarm is lost or fails", () => {
   const alarmOf = (model: string) => runInDurableObject(learnerOf(model), (_, { storage }) => storage.getAlarm());
-  const withoutAlarm = async () => {
-    const model = await createModel();
-    await show(model);
-    await runInDurableObject(learnerOf(model), (_, { storage }) => storage.deleteAlarm());
-    expect(await alarmOf(model)).toBeNull();
-    return model;
-  };
 
-  it("healed when the learner starts", async () => {
-    const model = await withoutAlarm();
-    await evictDurableObject(learnerOf(model));
-    expect(await alarmOf(model)).toBe(Date.now() + 1000);
-  });
-
-  it("healed by what comes in after it was due", async () => {
-    const model = await withoutAlarm();
-    tick(2 * MINUTE_MS);
-    await show(model);
-    expect(await alarmOf(model)).not.toBeNull();
-    expect(await runDurableObjectAlarm(learnerOf(model))).toBe(true);
-    const { modelVersion, published } = await describeModel(model);
-    expect(published?.version).toBe(modelVersion);
-  });
-
-  it("not set again by an impression while the learner takes it as set and early enough", async () => {
-    const model = await withoutAlarm();
-    tick(30_000);
-    await show(model);
-    expect(await alarmOf(model)).toBeNull();
-  });
-
-  it("healed by a conversion that comes in after it was due", async () => {
+  it.each<[string, number, (model: string, impressionId: string) => Promise<unknown>, boolean]>([
+    ["the learner starts", 0, (model) => evictDurableObject(learnerOf(model)), true],
+    ["the clock of all models", 0, () => worker.scheduled(createScheduledController(), env), true],
+    ["an impression that comes in after it was due", 2 * MINUTE_MS, (model) => show(model), true],
+    ["a conversion that comes in after it was due", 2 * MINUTE_MS, (_, impressionId) => convert({ impressionId, reward: 1 }), true],
+    // The learner takes it as set, and early enough.
+    ["an impression that comes in before", 30_000, (model) => show(model), false],
+  ])("set by %s", async (_, later, happen, isSet) => {
     const model = await createModel();
     const impressionId = await show(model);
     await runInDurableObject(learnerOf(model), (_, { storage }) => storage.deleteAlarm());
-    tick(2 * MINUTE_MS);
-    await convert({ impressionId, reward: 1 });
-    expect(await alarmOf(model)).not.toBeNull();
-  });
-
-  it("healed by the clock of all models", async () => {
-    const model = await withoutAlarm();
-    await worker.scheduled(createScheduledController(), env);
-    expect(await alarmOf(model)).toBe(Date.now() + 1000);
+    expect(await alarmOf(model)).toBeNull();
+    tick(later);
+    await happen(model, impressionId);
+    expect((await alarmOf(model)) !== null).toBe(isSet);
+    if (!isSet) return;
+    vi.setSystemTime(Math.max(Date.now(), (await alarmOf(model)) ?? 0));
+    expect(await runDurableObjectAlarm(learnerOf(model))).toBe(true);
+    const { modelVersion, published } = await describeModel(model);
+    expect(published?.version).toBe(modelVersion);
   });
 
   it("set again by itself, whatever fails in it", async () => {
@@ -521,27 +281,25 @@ describe("an old snapshot after a newer one, a corrupt one, one of another featu
   });
 });
 
-describe("the learner is overloaded", () => {
-  it("no retry; KV is the buffer", async () => {
-    const model = await createModel();
-    const impressionId = await show(model);
-    const calls: string[] = [];
-    const counting = (flags: object) => ({
-      LEARNER: learners((method) => {
-        calls.push(method);
-        return lost(flags);
-      }),
-    });
-    const sent = await convert({ impressionId, reward: 1 }, { env: counting({ retryable: true, overloaded: true }) });
-    expect([sent.status, ...statusesOf(sent)]).toEqual([202, "accepted"]);
-    expect(calls).toEqual(["ingest"]);
-    // A call that was merely lost is retried once.
-    await convert({ impressionId, reward: 1 }, { env: counting({ retryable: true }) });
-    expect(calls).toEqual(["ingest", "ingest", "ingest"]);
-    expect((await describeModel(model)).counts).toMatchObject({ applied: 0, pending: 1 });
-    await ring(model, closing(Date.now()));
-    expect((await describeModel(model)).counts).toMatchObject({ applied: 2, converted: 1 });
+it("the learner is overloaded: no retry; KV is the buffer", async () => {
+  const model = await createModel();
+  const impressionId = await show(model);
+  const calls: string[] = [];
+  const counting = (flags: object) => ({
+    LEARNER: learners((method) => {
+      calls.push(method);
+      return lost(flags);
+    }),
   });
+  const sent = await convert({ impressionId, reward: 1 }, { env: counting({ retryable: true, overloaded: true }) });
+  expect([sent.status, ...statusesOf(sent)]).toEqual([202, "accepted"]);
+  expect(calls).toEqual(["ingest"]);
+  // A call that was merely lost is retried once.
+  await convert({ impressionId, reward: 1 }, { env: counting({ retryable: true }) });
+  expect(calls).toEqual(["ingest", "ingest", "ingest"]);
+  expect((await describeModel(model)).counts).toMatchObject({ applied: 0, pending: 1 });
+  await ring(model, closing(Date.now()));
+  expect((await describeModel(model)).counts).toMatchObject({ applied: 2, converted: 1 });
 });
 
 describe("clocks differ, or step back", () => {

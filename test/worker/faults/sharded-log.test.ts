@@ -167,17 +167,6 @@ it("exports pages of several shards, without rows that are added while it is rea
   expect((await describeModel(model)).counts.impressions).toBe(3630);
 });
 
-it("can be imported into a model of one shard, which learns the same", async () => {
-  const model = await sharded(4);
-  await live(model, 0, 16);
-  const log = await exported(model);
-  const alone = await sharded(1);
-  const reply = await call("POST", `/v1/models/${alone}/events`, log.join("\n"));
-  expect(reply).toMatchObject({ status: 200, body: { impressions: 35, repeated: 0 } });
-  const [{ digest, counts }, imported] = [await describeModel(model), await describeModel(alone)];
-  expect({ digest: imported.digest, counts: imported.counts }).toEqual({ digest, counts });
-});
-
 it("says what it cannot show: an erasure in any shard, and forgotten events", async () => {
   const model = await sharded(3);
   const shown = await live(model, 0, 6);

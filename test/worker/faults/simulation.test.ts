@@ -13,7 +13,7 @@ import { stubFor } from "../../support/workerd/remote.ts";
 
 // The schedules of test/simulation, with the real Durable Object. Nothing waits on the network, so nothing overlaps.
 
-const SCHEDULES = 100;
+const SCHEDULES = 40;
 
 const sqlPrototype: SqlStorage = await runInDurableObject(learnerOf("any"), (_, { storage }) => Object.getPrototypeOf(storage.sql));
 const { exec } = sqlPrototype;
@@ -157,7 +157,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("keeps every law in workerd, under a hundred of the same schedules", async () => {
+it("keeps every law in workerd, under forty of the same schedules", async () => {
   const failures: string[] = [];
   for (let seed = 1; seed <= SCHEDULES; seed++) {
     await new Simulation(seed, false, (setting) => new WorkerdWorld(setting)).run().catch((error: Error) => failures.push(error.message));

@@ -157,16 +157,6 @@ it("stays, however often the same webhooks come again, and can be repeated", asy
   expect(statusesOf(await convert({ model, key: "order 2", reward: 1 }, { id: "msg_new" }))).toEqual(["orphan"]);
 });
 
-it("is recognised after the secret of the keys was rotated", async () => {
-  const model = await createModel();
-  const buy = (AFTERCLICK_JOIN_KEY?: string) => {
-    return convert({ model, key: "order 3", reward: 1 }, { id: "msg_3", ...(AFTERCLICK_JOIN_KEY && { env: { AFTERCLICK_JOIN_KEY } }) });
-  };
-  expect(statusesOf(await buy())).toEqual(["orphan"]);
-  await call("DELETE", `/v1/models/${model}/keys/order%203`);
-  expect(statusesOf(await buy(`a-new-secret-for-the-join-keys ${env.AFTERCLICK_JOIN_KEY}`))).toEqual(["late"]);
-});
-
 it.each(["applied", "void", "late", "orphan"])("stays when an older log is imported, in which its conversion is %s", async (status) => {
   const model = await createModel();
   const [id, shownAt] = [uuidAt(Date.now(), new Uint8Array(10)), Date.now()];

@@ -1,6 +1,6 @@
 import { evictDurableObject } from "cloudflare:test";
 import { policies, Recommender } from "afterclick";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { shuffled, stream } from "../../../src/simulation/stream.ts";
 import { call, createModel, learnerOf } from "../support/client.ts";
 import { DAY_MS, useClock } from "../support/clock.ts";
@@ -87,24 +87,20 @@ async function importedInto(options: object, order: (now: number) => object[]): 
   return model;
 }
 
-let known: Promise<object> | undefined;
-const inOrderOfTime = async () => learntOf(await importedInto({ shrinkage: "fixed" }, orders["in order of time"]));
-
-describe.each(Object.entries(orders))("a log %s", (_, order) => {
-  it("is learnt as in every other order, also after a cold start", async () => {
-    known ??= inOrderOfTime();
-    const first = await known;
+it("a log is learnt the same in every order, also after a cold start", async () => {
+  const expected = await learntOf(await importedInto({ shrinkage: "fixed" }, orders["in order of time"]));
+  for (const [name, order] of Object.entries(orders).slice(1)) {
     const model = await importedInto({ shrinkage: "fixed" }, order);
-    expect(await learntOf(model)).toEqual(first);
+    expect(await learntOf(model), name).toEqual(expected);
     await evictDurableObject(learnerOf(model));
-    expect(await learntOf(model)).toEqual(first);
-  });
+    expect(await learntOf(model), name).toEqual(expected);
+  }
+});
 
-  it("gives an estimate of the truth within its error, by the default policy", async () => {
-    const { intervals } = await learntOf(await importedInto({}, order));
-    const [{ mean, low, high }] = intervals;
-    expect(low).toBeLessThan(TRUTH);
-    expect(high).toBeGreaterThan(TRUTH);
-    expect(Math.abs(mean - TRUTH)).toBeLessThan(0.01);
-  });
+it.each(Object.entries(orders).slice(2))("%s: the default policy's estimate is the truth within its error", async (_, order) => {
+  const { intervals } = await learntOf(await importedInto({}, order));
+  const [{ mean, low, high }] = intervals;
+  expect(low).toBeLessThan(TRUTH);
+  expect(high).toBeGreaterThan(TRUTH);
+  expect(Math.abs(mean - TRUTH)).toBeLessThan(0.01);
 });

@@ -49,7 +49,7 @@ async function examinationOf(model: string): Promise<Examination> {
 }
 
 const create = async (more: object): Promise<string> => {
-  const model = await createModel(more);
+  const model = await createModel({ encoder: { dimension: 16 }, ...more });
   await call("PUT", `/v1/models/${model}/actions`, { actions });
   return model;
 };

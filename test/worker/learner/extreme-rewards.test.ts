@@ -60,19 +60,6 @@ describe("an amount beyond the range", () => {
     await expectServes(model);
   });
 
-  it("is the status of its item in a batch, by a key too, and the others count", async () => {
-    const model = await createModel({ goals });
-    const [impressionId, other] = await show(model, { keys: ["order-1"] }, {});
-    tick(MINUTE_MS);
-    const reply = await convert([
-      { impressionId, goal: "purchase", reward: 1e101 },
-      { impressionId: other, goal: "purchase", reward: 20 },
-      { model, key: "order-1", goal: "purchase", reward: 1e13 },
-    ]);
-    expect(statusesOf(reply)).toEqual(["refused", "applied", "refused"]);
-    await expectServes(model);
-  });
-
   it("is refused by an import, which names the line", async () => {
     const model = await createModel({ goals });
     const shownAt = Date.now();

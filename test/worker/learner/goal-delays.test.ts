@@ -1,4 +1,4 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject } from "cloudflare:test";
 import { DelayEstimate, policies, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../../src/simulation/stream.ts";
@@ -109,7 +109,7 @@ describe("a fast goal beside a slow one", () => {
     return model;
   }
 
-  it("has a window for 95 %, a rate and conversions to come of its own, and so has the slow one", async () => {
+  it("has figures of its own, and leaves those of the slow one and the policy's estimates right", async () => {
     const model = await shop();
     const [click, purchase] = [await goalOf(model, "click"), await goalOf(model, "purchase")];
     expect([click.windowMs, purchase.windowMs]).toEqual([HOUR_MS, 7 * DAY_MS]);
@@ -128,10 +128,8 @@ describe("a fast goal beside a slow one", () => {
     const still = ({ distribution }: Delay, ms: number) => distribution.find(({ delayMs }) => delayMs >= ms)?.stillConverts;
     expect(still(purchase.delay, 3 * DAY_MS)).toBeGreaterThan(0.04);
     expect(still(click.delay, MINUTE_MS)).toBeLessThan(0.001);
-  });
 
-  it("leaves the policy's estimates right: of the value, and of each goal", async () => {
-    const model = await shop();
+    // The policy estimates the value, and each goal.
     const { body } = await call("GET", `/v1/models/${model}/snapshot`);
     const { policy } = await Recommender.restore(new Uint8Array(body), { policies });
     const truth = 0.01 * RATES.click + RATES.purchase;
@@ -143,22 +141,18 @@ describe("a fast goal beside a slow one", () => {
       expect(low).toBeLessThan(RATES[goal as keyof typeof RATES]);
       expect(high).toBeGreaterThan(RATES[goal as keyof typeof RATES]);
     }
-  });
 
-  it("does not change what shorter windows would catch of the slow one", async () => {
-    const model = await shop();
-    const [{ delay: click }, { delay }] = [await goalOf(model, "click"), await goalOf(model, "purchase")];
     // The goal's window is an hour.
-    expect(click.windows).toEqual([]);
-    expect(delay.windows.map(({ windowMs }) => windowMs / DAY_MS)).toEqual([1, 3, 7]);
-    const [day, three, week] = delay.windows;
+    expect(click.delay.windows).toEqual([]);
+    expect(purchase.delay.windows.map(({ windowMs }) => windowMs / DAY_MS)).toEqual([1, 3, 7]);
+    const [day, three, week] = purchase.delay.windows;
     expect(day.caught).toBeLessThan(0.01);
     expect(week.caught).toBe(1);
-    expect(week.rate).toBe(delay.rate);
+    expect(week.rate).toBe(purchase.delay.rate);
     expect(Math.abs((three.caught as number) - 1 / 3)).toBeLessThan(0.08);
     expect(three.low).toBeLessThan(1 / 3);
     expect(three.high).toBeGreaterThan(1 / 3);
-    expect(three.rate).toBeCloseTo((three.caught as number) * (delay.rate as number), 9);
+    expect(three.rate).toBeCloseTo((three.caught as number) * (purchase.delay.rate as number), 9);
   });
 });
 
@@ -230,19 +224,5 @@ describe("the alarm", () => {
     expect(alarmed[0]).toBeGreaterThan(95);
     expect(alarmed[0]).toBeLessThan(110);
     expect((await goalOf(model, "purchase")).delay.silence.alarm).toBe(false);
-  });
-
-  it("of a goal begins anew in a database that did not tell arrivals apart", async () => {
-    const model = await createModel({ goals });
-    const [impressionId] = await show(model, {});
-    await convert({ impressionId, goal: "purchase", reward: 1 });
-    const before = Date.now();
-    await runInDurableObject(learnerOf(model), (_, { storage }) => {
-      storage.sql.exec("UPDATE arrivals SET goal = ''; UPDATE progress SET heard = json_object('', ?)", before);
-    });
-    await evictDurableObject(learnerOf(model));
-    tick(MINUTE_MS);
-    expect((await metricsOf(model)).delay?.silence.since).toBe(before);
-    expect((await goalOf(model, "purchase")).delay.silence).toMatchObject({ since: Date.now(), alarm: false });
   });
 });

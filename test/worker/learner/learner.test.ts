@@ -88,34 +88,6 @@ it("keeps its digest through snapshots and evictions, and does not replay what a
   expect(await stateOf(model)).toEqual(before);
 });
 
-it("comes to the same state whatever the order and repetition of conversions", async () => {
-  const events = [
-    event(0, { event: "a", reward: 0.25 }),
-    event(0, { event: "a", reward: 0.75 }),
-    event(0, { event: "b", reward: 0.5, at: shownAt + 2000 }),
-    event(0, { event: "b", reward: 1, goal: "review" }),
-    event(1, { event: "c", reward: 1 }),
-    event(2, { event: "d", reward: 1, at: shownAt + HOUR_MS + 1 }),
-    event(3, { event: "e", reward: 0 }),
-  ];
-  const run = async (deliveries: readonly ConversionEvent[]) => {
-    const model = await createModel();
-    await value(learnerOf(model).register(shown));
-    for (const each of deliveries) await value(learnerOf(model).ingest([each]));
-    const { digest, counts } = await stateOf(model);
-    return { digest, counts: { ...counts, duplicate: 0 } };
-  };
-  const expected = await run(events);
-  expect(expected.counts).toMatchObject({ applied: 5, conflict: 1, late: 1, converted: 3, pending: 1 });
-  const orders = fc.shuffledSubarray([...events, ...events], { minLength: events.length }).map((some) => [...some, ...events.toReversed()]);
-  await fc.assert(
-    fc.asyncProperty(orders, async (deliveries) => {
-      expect(await run(deliveries)).toEqual(expected);
-    }),
-    { numRuns: 15 },
-  );
-});
-
 it("decides as the SDK's own ledger does, over any sequence of deliveries", async () => {
   const fields = {
     impression: fc.nat({ max: 4 }).map((n) => idOf(n)),
@@ -153,24 +125,6 @@ it("decides as the SDK's own ledger does, over any sequence of deliveries", asyn
     }),
     { numRuns: 15 },
   );
-});
-
-it("makes a decision again from its seed and first impression", async () => {
-  const model = await createModel({ seed: 11, draws: 0, options: { dimension: 2 } });
-  const actions = [0, 1, 2].map((i) => ({ id: `a${i}`, features: [i / 4, 1 - i / 4] }));
-  const recommendation = await value(
-    learnerOf(model).recommend({ actions, limit: 3, exclude: [], defer: false, byPage: false, keys: NO_KEYS }),
-  );
-  const { policy, options, window } = await describeModel(model);
-  const descriptor = policies.find(({ id }) => id === policy) as unknown as (options: object) => never;
-  const sdk = await Recommender.create({ policy: descriptor(options), window, seed: 11 });
-  const ids = recommendation.actions.map(({ id }) => id);
-  const again = sdk.recommend({ candidates: actions, limit: 3, now: shownAtOf(ids[0]), impressionId: ids });
-  expect(again.ranking.map(({ id, score }) => ({ action: id, score }))).toEqual(
-    recommendation.actions.map(({ action, score }) => ({ action, score })),
-  );
-  expect((await describeModel(model)).digest).toBe(sdk.digest());
-  expect(await recommend(model, { actions })).toHaveLength(1);
 });
 
 it("counts the impressions whose window has closed, by action and context, each once", async () => {

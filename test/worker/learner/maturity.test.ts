@@ -3,7 +3,7 @@ import { DelayEstimate } from "afterclick";
 import { describe, expect, it } from "vitest";
 import type { Delay } from "../../../worker/protocol/metrics-answer.ts";
 import { stream } from "../../support/scenario.ts";
-import { call, convert, createModel, HOUR_MS, keep, learnerOf, recommend, show, statusesOf } from "../support/client.ts";
+import { call, convert, createModel, HOUR_MS, learnerOf, recommend, show, statusesOf } from "../support/client.ts";
 import { bucketOf, closing, DAY_MS, forgetting, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "../support/clock.ts";
 import { delayFigures, orTooFew } from "../support/delay-figures.ts";
 import { expectDelays, type Line, logOf } from "../support/fold.ts";
@@ -123,28 +123,6 @@ describe("how late conversions come", () => {
     expect(told).toMatchObject(expectedOf(await logOf(model), told.silence.since));
   });
 
-  it("is after a rollback what it was before", async () => {
-    const model = await createModel();
-    const first = await show(model, {}, {}, {});
-    tick(MINUTE_MS);
-    await convert({ impressionId: first[0], reward: 1 });
-    const version = await keep(model);
-    const before = await delayOf(model);
-    const second = await show(model, {}, {});
-    await convert([first[1], second[0]].map((impressionId) => ({ impressionId, reward: 1 })));
-    expect(await delayOf(model)).toMatchObject({ impressions: 5, conversions: 3 });
-    await call("POST", `/v1/models/${model}/rollback`, { version });
-    expect(await delayOf(model)).toEqual(before);
-    // Reverted events do not matter when the impression converts after all.
-    for (const impressionId of first.slice(1)) {
-      tick(20 * MINUTE_MS);
-      expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
-    }
-    const after = await delayOf(model);
-    expect(after.followedMs).toBeGreaterThan(20 * MINUTE_MS);
-    expect(after).toMatchObject(expectedOf(await logOf(model), Date.now()));
-  });
-
   it("is without what was erased, in open and in closed books", async () => {
     const model = await createModel();
     const ids = await show(model, {}, {}, {}, {}, {});
@@ -162,18 +140,6 @@ describe("how late conversions come", () => {
     const answer = await delayOf(model);
     expect(answer).toMatchObject({ impressions: 3, conversions: 1, rateSoFar: expect.closeTo(1 / 3, 9) });
     expect(answer).toMatchObject(expectedOf(await logOf(model), answer.silence.since));
-  });
-
-  it("does not count what was taken back, nor a second time what came twice", async () => {
-    const model = await createModel();
-    const [a, b] = await show(model, {}, {}, {}, {});
-    tick(MINUTE_MS);
-    for (let time = 0; time < 3; time++) await convert({ impressionId: a, reward: 1 }, { id: "msg_again" });
-    await convert({ impressionId: b, reward: 1 });
-    expect(await delayOf(model)).toMatchObject({ impressions: 4, conversions: 2, rateSoFar: 0.5 });
-    tick();
-    await convert({ impressionId: b }, { type: "conversion.retracted" });
-    expect(await delayOf(model)).toMatchObject({ impressions: 4, conversions: 1, rateSoFar: 0.25 });
   });
 });
 
@@ -283,18 +249,6 @@ describe("the alarm for a broken webhook", () => {
     expect(await shop.silence()).toMatchObject({ since: timestamp, alarm: true });
     expect(statusesOf(await convert({ impressionId: deferred, reward: 1 }))).toEqual(["orphan"]);
     expect(await shop.silence()).toMatchObject({ since: Date.now(), alarm: false });
-  });
-
-  it("does not ring when nobody is shown anything: then nobody can convert", async () => {
-    const shop = await open();
-    for (let minute = 0; minute < 12; minute++) {
-      tick(MINUTE_MS);
-      await shop.report();
-    }
-    for (const later of [MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, DAY_MS]) {
-      tick(later);
-      expect(await shop.silence()).toMatchObject({ alarm: false, expected: expect.toSatisfy((count: number) => count < 5) });
-    }
   });
 
   it("does not ring for impressions that are registered late, when their conversions have come", async () => {

@@ -123,7 +123,9 @@ async function create(name: string, policy: string, { shards = 1, given = [] as 
   const named = [...given];
   for (;;) {
     const options = Object.fromEntries(named.map((each) => [each, NEEDED[each]]));
-    const body = { policy, window, ...(named.length > 0 && { options }), ...(shards > 1 && { shards }) };
+    // Several shards cost as many policies, so theirs are small.
+    const encoder = shards > 1 && !named.includes("domain") && { encoder: { dimension: 16 } };
+    const body = { policy, window, ...(named.length > 0 && { options }), ...(shards > 1 && { shards }), ...encoder };
     const created = await call("PUT", `/v1/models/${name}`, body);
     const [missing] = /^\w+(?=:)/.exec(created.body.detail ?? "") ?? [];
     if (created.status !== 422 || missing === undefined || !(missing in NEEDED)) return { created, body, named };
@@ -207,7 +209,7 @@ it.each(policies.map(({ id }) => id))("%s: each change of a model does what it s
   if (typeof inDomain === "string") expect(inDomain).toMatch(/^options.domain: expected no such option/);
   else expect({ ...inDomain, "needs at creation": cells["needs at creation"] }).toEqual(cells);
   const sharded: (Cells | string)[] = [];
-  for (const shards of [2, 3, 4]) sharded.push(await seen(policy, { shards }));
+  for (const shards of [2, 4]) sharded.push(await seen(policy, { shards }));
   const isSum = typeof sharded[0] === "object";
   for (const each of sharded) {
     if (isSum) expect(each).toEqual(cells);

@@ -1,7 +1,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { expect, it, vi } from "vitest";
 import { verify } from "../../../cli/verify/verification.ts";
-import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, show, statusesOf, statusOf } from "../support/client.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, keep, learnerOf, show, statusOf } from "../support/client.ts";
 import { MINUTE_MS, ring, START, tick, useClock } from "../support/clock.ts";
 
 // Counts by goal, with orders and refunds apart.
@@ -98,17 +98,6 @@ it("are the same in any order, after a rollback, a relearning and an import", as
     vi.setSystemTime(START);
   }
   expect(states[1]).toEqual(states[0]);
-});
-
-it("an order without a currency counts in that of its goal", async () => {
-  const model = await createModel({ goals });
-  const [first, second] = await show(model, {}, {});
-  tick(MINUTE_MS);
-  const pay = (impressionId: string, currency?: string) =>
-    convert({ impressionId, goal: "purchase", reward: 10, ...(currency && { currency }) });
-  expect(statusesOf(await pay(first))).toEqual(["applied"]);
-  expect(statusesOf(await pay(second, "EUR"))).toEqual(["applied"]);
-  expect((await describeModel(model)).reached?.[1].amounts).toEqual({ ...nothing, orders: 2, paid: 20, net: 20 });
 });
 
 it("a goal that is removed in mid-window counts for nothing from then on, and its events are refused", async () => {
