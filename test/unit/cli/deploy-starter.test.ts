@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { DeployError } from "../../../../cli/deploy/deployment.ts";
-import { configFileIn, start } from "../../../../cli/deploy/starter.ts";
-import { installedWrangler } from "../../../../cli/deploy/wrangler.ts";
+import { DeployError } from "../../../cli/deploy/deployment.ts";
+import { configFileIn, start } from "../../../cli/deploy/starter.ts";
+import { installedWrangler } from "../../../cli/deploy/wrangler.ts";
 
 // The first deployment from a folder of one's own.
 
