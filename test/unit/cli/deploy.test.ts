@@ -89,7 +89,7 @@ function options(changed: Partial<DeploymentOptions> = {}): DeploymentOptions {
 }
 const deployed = (changed?: Partial<DeploymentOptions>) => deploy(options(changed));
 const refusal = async (changed?: Partial<DeploymentOptions>): Promise<string> => {
-  const error = await deployed(changed).then(expect.unreachable, (caught) => caught);
+  const error = await deployed(changed).catch((caught) => caught);
   expect(error).toBeInstanceOf(DeployError);
   return error.message;
 };

@@ -235,7 +235,7 @@ const FINDINGS: Row[] = [
   ["senders", "wrong", "0 of 57 orders of erp", metrics(shopify, { ...shopify, sender: "erp", finding: "0 of 57 orders of erp" })],
   ["senders", "wrong", `messages of shopify fail: ${"z".repeat(300)}`, { "POST /v1/hooks/shopify": long }],
   ["senders", "wrong", "messages of doctor-invalid fail", { "POST /v1/hooks/doctor-invalid": refuse(500) }],
-  ...[{ "DELETE *": refuse(500) }, { "GET *": refuse(200) }, { "GET *": refuse(403) }].map((changed): Row => {
+  ...[{ "DELETE *": refuse(500) } as Answers, { "GET *": refuse(200) }, { "GET *": refuse(403) }].map((changed): Row => {
     return ["clean-up", "wrong", "the model doctor-1 is still there: delete it with DELETE /v1/models/doctor-1", changed];
   }),
 ];
@@ -351,9 +351,9 @@ describe("the command", () => {
     [[], "--url: expected a URL with http or https, got "],
     ...["shop.example", "https://shop.example/", "https://shop.example/page", "HTTPS://SHOP.EXAMPLE"].map((origin) => {
       const args = ["--url", "https://worker.example", "--origin", SHOP, "--origin", origin];
-      return [args, `--origin: expected an origin such as https://shop.example, got ${origin}`] as const;
+      return [args, `--origin: expected an origin such as https://shop.example, got ${origin}`] as [string[], string];
     }),
-  ])("refuses %j", async (args, message) => {
+  ] as [string[], string][])("refuses %j", async (args, message) => {
     const { code, stderr } = await called(...args);
     expect([code, stderr.split("\n")[0], asked]).toEqual([1, message, []]);
   });
