@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { Experiment, Paper } from "../../../experiments/runs/experiment.ts";
-import { ratioName, ratioOf, resultsOf } from "../../../experiments/runs/results.ts";
+import { type Result, ratioName, ratioOf, ratioText, resultsOf, verdictOf } from "../../../experiments/runs/results.ts";
+import { commandOf, runsOf } from "../../../experiments/summary/provenance.ts";
 
 it("divides means, and takes the error of the ratio from the pairs", () => {
   // With a constant ratio, the pairs leave no doubt, however much they vary.
@@ -36,4 +37,49 @@ it("adds ratios by setting, paired by run, except where nothing is lost", () => 
       ...{ at: 2, runs: 2, mean: 0.5, standardError: 0, paperValue: null },
     },
   ]);
+});
+
+const row = (rest: Partial<Result>): Result => ({
+  ...{ paper: "shop", experiment: "long", setting: "one-hot, at once, 10,000 visitors", algorithm: "default", metric: "cumulative regret" },
+  ...{ at: 1, runs: 12, mean: 1, standardError: 0, paperValue: null },
+  ...rest,
+});
+
+it("states the number of runs of most rows, and names the others, by the rival if they are ratios", () => {
+  expect(runsOf([row({})])).toBe("12");
+  expect(runsOf([row({}), row({}), row({ algorithm: "uniform", runs: 3 })])).toBe('12; 3 of "uniform"');
+  const ratio = row({ metric: ratioName("cumulative regret", "Beta, waiting"), runs: 4 });
+  expect(runsOf([row({}), row({}), ratio])).toBe('12; 4 of "Beta, waiting"');
+});
+
+it("gives the command that plays rows again: with the setting if they have one of several, and with data if it needs some", () => {
+  const both = [row({}), row({ setting: "one-hot, at once, 100,000 visitors", runs: 86 })];
+  expect(commandOf(both)).toBe("`npm run reproduce -- --paper shop --experiment long --runs 86`");
+  expect(commandOf([both[0]])).toBe(
+    '`npm run reproduce -- --paper shop --experiment long --setting "one-hot, at once, 10,000 visitors" --runs 12`',
+  );
+  const digits = row({ paper: "beyond", experiment: "digits", setting: "no delay" });
+  expect(commandOf([digits, both[0]])).toBe(
+    '`npm run reproduce -- --paper beyond --experiment digits --setting "no delay" --runs 12 --data DIR`, ' +
+      '`npm run reproduce -- --paper shop --experiment long --setting "one-hot, at once, 10,000 visitors" --runs 12`',
+  );
+  expect(() => commandOf([row({ experiment: "gone" })])).toThrow("There is no experiment gone of shop");
+});
+
+it("decides by an interval of Student's t, which one run does not have", () => {
+  // Two runs: 12.706 standard errors. Eleven: 2.228.
+  expect(ratioText({ mean: 0.8, standardError: 0.01, runs: 2 })).toBe("0.80 (0.67 to 0.93)");
+  expect(ratioText({ mean: 0.8, standardError: 0.1, runs: 11 })).toBe("0.80 (0.58 to 1.02)");
+  expect(verdictOf({ mean: 0.8, standardError: 0.1, runs: 11 })).toBe("ties");
+  expect(verdictOf({ mean: 0.7, standardError: 0.1, runs: 11 })).toBe("wins");
+  expect(verdictOf({ mean: 1.3, standardError: 0.1, runs: 11 })).toBe("loses");
+  expect(verdictOf({ mean: 0.5, standardError: 0, runs: 1 })).toBe("ties");
+  // Beyond the table: 1.984 at 100 degrees of freedom, 2.021 at 40.
+  for (const [freedom, quantile] of [
+    [100, 1.984],
+    [40, 2.021],
+  ]) {
+    const [, low] = ratioText({ mean: 0, standardError: 1, runs: freedom + 1 }).match(/\(-(.*) to/) as RegExpMatchArray;
+    expect(Number(low)).toBeCloseTo(quantile, 2);
+  }
 });

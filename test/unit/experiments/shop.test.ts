@@ -4,16 +4,15 @@ import { AS_ZERO, algorithms, DEFAULT, playIn } from "../../../experiments/shop/
 import { catalogueShop } from "../../../experiments/shop/catalogue-shop.ts";
 import { classificationShop } from "../../../experiments/shop/classification-shop.ts";
 import { bodyFor, defaultModel, learnerOf } from "../../../experiments/shop/default-model.ts";
-import { intervalCurves } from "../../../experiments/shop/intervals.ts";
 import { knowingDelays } from "../../../experiments/shop/known-delays.ts";
 import type { Learner } from "../../../experiments/shop/learner.ts";
 import { curvesOf, type Feedback, play } from "../../../experiments/shop/play.ts";
 import { productShop, tenRates } from "../../../experiments/shop/product-shop.ts";
 import { randomShop } from "../../../experiments/shop/random-shop.ts";
 import { DAY_MS, HOUR_MS, type Shop, type Visit } from "../../../experiments/shop/shop.ts";
-import { isWrong, statementsOf } from "../../../experiments/shop/statement.ts";
+import { isWrong } from "../../../experiments/shop/statement.ts";
 import { atOnce, geometricMs } from "../../../experiments/shop/timing.ts";
-import { featurizer, vectorAt } from "../../../src/publication/featurizer.ts";
+import { featurizer } from "../../../src/publication/featurizer.ts";
 import { fixed } from "../../../src/simulation/delay-law.ts";
 import { stream } from "../../../src/simulation/stream.ts";
 import { withVocabulary } from "../../../worker/domain/model/encoding.ts";
@@ -58,18 +57,20 @@ const told = (feedback: Feedback, index = 0, shop = tiny()): [number, string, nu
 
 // The round of a note is that of the latest choice before it. The first impression is that of round 1, at hour 1.
 describe("what a learner is told, and when", () => {
-  it("hears of a conversion in the first round after it, with its time", () => {
-    expect(told("delivered")).toEqual([
-      [1, "show", 1],
-      [2, "convert", 2.5],
-    ]);
-  });
-
-  it("hears with pending as zero in the same round that it came at once", () => {
-    expect(told("as zero")).toEqual([
-      [1, "show", 1],
-      [2, "convert", 1],
-    ]);
+  // Batches are delivered at hours 0, 24 and 48 from the first impression's day on.
+  it.each<[Feedback, number | undefined, string]>([
+    ["delivered", undefined, "1 show 1, 2 convert 2.5"],
+    ["as zero", undefined, "1 show 1, 2 convert 1"],
+    ["waiting", undefined, "5 show 6, 5 convert 6"],
+    ["no delay", undefined, "1 show 1, 1 convert 1"],
+    ["delivered", DAY_MS, "1 show 1, 23 convert 2.5"],
+    ["waiting", DAY_MS, "23 show 24, 23 convert 24"],
+  ])("%s, in batches of %s ms", (feedback, batchMs, notes) => {
+    expect(
+      told(feedback, 0, tiny({ batchMs }))
+        .map((note) => note.join(" "))
+        .join(", "),
+    ).toBe(notes);
   });
 
   it("knows the delays of each product from the start, and no rate, as the oracle", async () => {
@@ -103,35 +104,8 @@ describe("what a learner is told, and when", () => {
     expect(oracle[1]).toBeGreaterThan(2 * learnt[1]);
   });
 
-  it("hears of both when the window has closed if it waits", () => {
-    expect(told("waiting")).toEqual([
-      [5, "show", 6],
-      [5, "convert", 6],
-    ]);
-  });
-
-  it("hears of both at once without delay", () => {
-    expect(told("no delay")).toEqual([
-      [1, "show", 1],
-      [1, "convert", 1],
-    ]);
-  });
-
   it.each(["delivered", "waiting", "no delay"] as const)("hears of no conversion after the window: %s", (feedback) => {
     expect(told(feedback, 1).map(([, what]) => what)).toEqual(["show"]);
-  });
-
-  it("hears of conversions with the next batch, and waits for the batch after the window", () => {
-    // Deliveries at hours 0, 24 and 48 from the first impression's day on.
-    const daily = tiny({ batchMs: DAY_MS });
-    expect(told("delivered", 0, daily)).toEqual([
-      [1, "show", 1],
-      [23, "convert", 2.5],
-    ]);
-    expect(told("waiting", 0, daily)).toEqual([
-      [23, "show", 24],
-      [23, "convert", 24],
-    ]);
   });
 });
 
@@ -184,13 +158,6 @@ describe.each(Object.entries(shops))("the shop %s", (_, made) => {
   });
 });
 
-it("changes the best product of ten at half time, and keeps the rates", () => {
-  const all = visits(shops.products(0), 100).map(({ rates }) => Array.from(rates));
-  expect(all[0].indexOf(0.1)).not.toBe(all[99].indexOf(0.1));
-  expect(all[49]).toEqual(all[0]);
-  for (const rates of [all[0], all[99]]) expect(rates.toSorted((a, b) => a - b)).toEqual(tenRates);
-});
-
 it("states to the PUT of a default model only what the features of the shop need", async () => {
   const window = { ms: HOUR_MS };
   expect(bodyFor(shops.products(0))).toEqual({ window });
@@ -231,18 +198,6 @@ it("tries what a worker makes of a PUT with a window", async () => {
   expect(matrixOf(featurize(visit))).toEqual(matrixOf(points(visit.context, shop.products)));
 });
 
-it("looks at the intervals of the default, beside exact binomial ones", async () => {
-  const shop = productShop({ horizon: 5000, stepMs: HOUR_MS, rates: [0.1, 0.3], oneHot: true }, prompt, ["test"]);
-  const [held, width, outside, posterior] = await intervalCurves(shop, { traffic: "uniform", run: 0, matured: () => 1 });
-  const metrics = ["held, %", "width over exact binomial", "means outside, %", "posterior means outside, %"];
-  expect([held, width, outside, posterior].map(({ metric }) => metric)).toEqual(metrics);
-  expect(Array.from(held.at)).toEqual([50, 200, 1000, 5000]);
-  expect(Array.from(held.values).every((each) => [0, 50, 100].includes(each))).toBe(true);
-  expect(Array.from(outside.values)).toEqual([0, 0, 0, 0]);
-  // Clopper and Pearson's intervals are a little wider than Wilson's.
-  for (const each of Array.from(width.values)) expect(Math.abs(each - 0.93)).toBeLessThan(0.07);
-});
-
 it.each(Object.keys(algorithms))("%s plays, the same way each time", async (name) => {
   // Long enough for windows to close.
   const [{ choices }, again] = [await playIn(catalogueOf(40, 0), name, 0), await playIn(catalogueOf(40, 0), name, 0)];
@@ -260,27 +215,6 @@ it.each(["default", "Beta, waiting", "SquareCB, waiting", "LinTS, waiting"])(
     expect(await lost(name)).toBeLessThan((await lost("uniform")) / 2);
   },
 );
-
-it("checks what recommendations and explanations state, not the posterior", async () => {
-  const shop = shops.catalogue(0);
-  const model = await defaultModel(shop, 5);
-  const { recommender, featurize } = model;
-  const visit = shop.visit(1);
-  const points = featurize(visit);
-  // One product sells, so that the linear model expects less than nothing of others.
-  for (let round = 1; round <= 40; round++) {
-    const index = round % shop.products.length;
-    recommender.register({ impressionId: `${round}`, features: vectorAt(points, index, shop.products.length), now: round });
-    if (index === 1) recommender.convert({ impressionId: `${round}`, reward: 1, at: round });
-  }
-  const range = { min: 0, max: 1 };
-  const statements = statementsOf(model, shop.products, visit, 41);
-  expect(statements.some(({ posterior }) => posterior < 0)).toBe(true);
-  expect(statements.filter((each) => isWrong(each, range))).toEqual([]);
-  expect(statements.map(({ recommended }) => recommended)).toEqual(statements.map(({ belief }) => belief.mean));
-  const raw = statements.filter(({ belief, posterior }) => isWrong({ belief, recommended: posterior }, range));
-  expect(raw.length).toBe(statements.filter(({ posterior }) => posterior < 0 || posterior > 1).length);
-});
 
 it.each([
   ["a mean below the range", { mean: -0.1, low: -0.2, high: 0.1 }, 0],

@@ -4,9 +4,6 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { freshSecrets } from "../../../cli/dev-vars.ts";
-import { CpuMeter } from "../../../trials/attack/cpu-meter.ts";
-import { bent, brokenText, grown } from "../../../trials/attack/extreme.ts";
-import { slowing } from "../../../trials/attack/flood.ts";
 import { auth } from "../../../trials/attack/groups/auth.ts";
 import {
   type Answer,
@@ -32,20 +29,14 @@ const problem = (status: number, fields: object = {}) => answer(status, { status
 const statuses = (...all: string[]) => answer(202, { conversions: all.map((status) => ({ status })) });
 
 describe("judge", () => {
-  const held: readonly [string, Verdict][] = [
-    ["a refusal", refusal(problem(401), 401)],
-    ["one of several refusals", refusal(problem(413), 401, 413)],
-    ["a success", success(answer(200, {}), 200)],
-    ["a sound success", soundness(answer(201, {}))],
-    ["a sound answer without a body", soundness(answer(204, ""))],
-    ["a sound refusal", soundness(problem(422))],
-    ["the same refusal", sameness(problem(401), problem(401))],
-    ["an unchanged state", unchanged({ digest: "a" }, { digest: "a" })],
-    ["an event that was taken once", onceTaken(["duplicate", "applied", "duplicate"])],
-    ["the expected statuses", statusVerdict(statuses("applied", "unknown"), "applied", "unknown")],
-    ["a cheap request", cheapness(50, 50)],
-  ];
-  it.each(held)("takes %s", (_, verdict) => expect(verdict).toBeNull());
+  it("takes kept promises", () => {
+    const held: readonly Verdict[] = [
+      ...[refusal(problem(413), 401, 413), success(answer(200, {}), 200), soundness(answer(204, "")), soundness(problem(422))],
+      ...[sameness(problem(401), problem(401)), unchanged({ digest: "a" }, { digest: "a" }), cheapness(50, 50)],
+      ...[onceTaken(["duplicate", "applied", "duplicate"]), statusVerdict(statuses("applied", "unknown"), "applied", "unknown")],
+    ];
+    expect(held.filter((verdict) => verdict !== null)).toEqual([]);
+  });
 
   const broke: readonly [string, Verdict, RegExp][] = [
     ["a 200 instead of a 401", refusal(answer(200, { models: [] }), 401), /expected 401, got 200 application\/json \{"models":\[\]\}/],
@@ -73,27 +64,6 @@ describe("judge", () => {
   it("accounts for each acknowledged reward", () => {
     expect(accountOf(["a", "b"], ["b", "a", "c"])).toEqual({ acknowledged: 2, lost: 0, doubled: 0 });
     expect(accountOf(["a", "b", "c"], ["b", "b"])).toEqual({ acknowledged: 3, lost: 2, doubled: 1 });
-  });
-});
-
-describe("scoreboard", () => {
-  it("is fine if all held", () => {
-    const board = new Scoreboard();
-    board.check("auth", "GET /v1/models", null);
-    board.account("kills", "rewards", { acknowledged: 5, lost: 0, doubled: 0 });
-    expect(board.summary()).toEqual({ tried: 2, held: 2, broke: 0, acknowledged: 5, lost: 0, doubled: 0, ok: true });
-  });
-
-  it("is not fine after a breach, a lost or a doubled reward, or without an attempt", () => {
-    expect(new Scoreboard().summary().ok).toBe(false);
-    const board = new Scoreboard();
-    board.check("auth", "GET /v1/models without a key", "expected 401, got 200");
-    board.account("kills", "rewards", { acknowledged: 5, lost: 1, doubled: 2 });
-    expect(board.summary()).toEqual({ tried: 2, held: 0, broke: 2, acknowledged: 5, lost: 1, doubled: 2, ok: false });
-    expect(board.breaches).toEqual([
-      "auth: GET /v1/models without a key: expected 401, got 200",
-      "kills: rewards: expected 5 acknowledged rewards once each, got 1 lost and 2 doubled",
-    ]);
   });
 });
 
@@ -142,44 +112,9 @@ describe("a group", () => {
       expect.stringMatching(/^auth: GET \/v1\/models\/\{model\}\/snapshot with a publishable key: expected 403, got 200/),
     ]);
     expect(board.summary().ok).toBe(false);
+    board.account("kills", "rewards", { acknowledged: 5, lost: 1, doubled: 2 });
+    expect(board.summary()).toMatchObject({ broke: 2, acknowledged: 5, lost: 1, doubled: 2, ok: false });
+    expect(board.breaches[1]).toBe("kills: rewards: expected 5 acknowledged rewards once each, got 1 lost and 2 doubled");
+    expect(new Scoreboard().summary().ok).toBe(false);
   });
-});
-
-describe("extremes", () => {
-  const stage = (seed: number) =>
-    new Stage("extremes", { target: new Target(new URL("http://localhost"), freshSecrets()), board: new Scoreboard(), seed, scale: 1 });
-
-  async function bodies(seed: number): Promise<string[]> {
-    const { schemas } = JSON.parse(await readFile("build/public/page/openapi.json", "utf8")).components;
-    const draws = stage(seed);
-    return Array.from({ length: 200 }, () => {
-      const text = JSON.stringify(bent(grown(schemas.RecommendationsBody, { schemas, known: {} }, draws), draws));
-      return draws.below(4) === 0 ? Buffer.from(brokenText(text, draws)).toString("hex") : text;
-    });
-  }
-
-  it("are the same for the same seed, and others for another", async () => {
-    expect(await bodies(1)).toEqual(await bodies(1));
-    expect(await bodies(2)).not.toEqual(await bodies(1));
-  });
-
-  it("reach reserved names, lone surrogates, deep nesting, numbers that overflow and lists that are too long", async () => {
-    const all = (await Promise.all([1, 2, 3].map(bodies))).flat();
-    for (const sought of ['"__proto__"', "\\ud800", "[".repeat(100), "1e999"]) expect(all.some((text) => text.includes(sought))).toBe(true);
-    const lists = all.flatMap((text) => (text.startsWith("{") ? [JSON.parse(text).exclude?.length ?? 0] : []));
-    expect(lists).toContain(1001);
-  });
-});
-
-describe("a flood", () => {
-  it("is slowed down by a worker that counts, and by no other", async () => {
-    let sent = 0;
-    expect(await slowing(async () => problem(++sent > 1000 ? 429 : 401))).toBeNull();
-    expect(sent).toBeLessThan(1100);
-    expect(await slowing(async () => problem(401))).toMatch(/expected 429/);
-  });
-});
-
-it("measures no CPU time of a group that runs no worker", async () => {
-  expect(await new CpuMeter(process.pid).read()).toBeUndefined();
 });

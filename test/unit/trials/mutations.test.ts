@@ -1,30 +1,18 @@
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Coverage } from "../../../trials/mutations/coverage.ts";
 import { equivalentOf, equivalents } from "../../../trials/mutations/equivalent.ts";
-import { drawn, type Planted, plantedIn } from "../../../trials/mutations/mutant.ts";
-import { placesReached } from "../../../trials/mutations/places.ts";
-import { isEnough, shareOf, table } from "../../../trials/mutations/score.ts";
-import { type Report, SELECTION } from "../../../trials/mutations/selection.ts";
+import { type Planted, plantedIn } from "../../../trials/mutations/mutant.ts";
+import { isEnough, shareOf } from "../../../trials/mutations/score.ts";
+import type { Report } from "../../../trials/mutations/selection.ts";
 
 const TEXTS: Readonly<Record<string, string>> = {
   "assembly/sum.ts": "// @ts-ignore: decorator\n@inline export function sum(a: f64, b: f64): f64 {\n  return a + b;\n}\n",
   "src/age.ts": "/** Since then. */\nexport const age = (now: number, then: number): number => now - then;\n",
   "worker/row-store.ts": 'export const due = "SELECT id FROM row WHERE ends <= ? AND open";\nexport const label = "no such row";\n',
 };
-
-it("runs the tests of all projects but those of speed", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "afterclick-selection-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  vi.stubEnv(SELECTION, join(folder, "selection.json"));
-  onTestFinished(() => void vi.unstubAllEnvs());
-  await writeFile(join(folder, "selection.json"), JSON.stringify({ files: [] }));
-  const { default: config } = await import("../../../trials/mutations/vitest.config.ts");
-  const projects = config.test?.projects as readonly { readonly test: { readonly name: string } }[];
-  expect(projects.map(({ test }) => test.name)).toEqual(["node", "long", "system", "worker"]);
-});
 
 describe("mutants", () => {
   let root: string;
@@ -63,31 +51,9 @@ describe("mutants", () => {
     for (const { file, start, end, original } of planted.mutants) expect(TEXTS[file].slice(start, end)).toBe(original);
   });
 
-  it("report each place that a call reaches, once", async () => {
-    const text = planted.instrumented.get("src/age.ts") as string;
-    expect(text).not.toContain("stryCov");
-    const file = join(root, "reporting.ts");
-    await writeFile(file, text);
-    const { age } = await import(/* @vite-ignore */ file);
-    placesReached();
-    expect(age(5, 3)).toBe(2);
-    const own = planted.mutants
-      .filter(({ file, original }) => file === "src/age.ts" && original === "now - then")
-      .map(({ place }) => place);
-    expect(placesReached()).toEqual(expect.arrayContaining(own));
-    expect(placesReached()).toEqual([]);
-  });
-
   it("are of SQL, but of no other text", () => {
     const text = TEXTS["worker/row-store.ts"];
     expect(written("worker/row-store.ts")).toEqual([text.replace("<=", "<"), text.replace(" AND ", " OR ")]);
-  });
-
-  it("are drawn in the same order by the same seed, in another one by another", () => {
-    const order = (seed: number) => drawn(planted.mutants, seed).get("assembly");
-    expect(order(1)).toEqual(order(1));
-    expect([2, 3, 4, 5].some((seed) => JSON.stringify(order(seed)) !== JSON.stringify(order(1)))).toBe(true);
-    expect(new Set(order(3))).toEqual(new Set(planted.mutants.filter(({ file }) => file.startsWith("assembly/"))));
   });
 });
 
@@ -129,20 +95,5 @@ describe("the score", () => {
     const good = { folder: "src", killed: 100, survived: 0, equivalent: 0 };
     expect(isEnough([good, { folder: "local", killed: 8, survived: 2, equivalent: 0 }])).toBe(true);
     expect(isEnough([good, { folder: "local", killed: 7, survived: 3, equivalent: 0 }])).toBe(false);
-  });
-
-  it("is shown by folder and in all, without those set aside", () => {
-    const scores = [
-      { folder: "src", killed: 3, survived: 1, equivalent: 2 },
-      { folder: "local", killed: 1, survived: 0, equivalent: 0 },
-    ];
-    const rows = table(scores)
-      .split("\n")
-      .map((line) => line.split(/ {2,}/).slice(0, 5));
-    expect(rows.slice(1)).toEqual([
-      ["src", "3", "1", "2", "75.0 %"],
-      ["local", "1", "0", "0", "100.0 %"],
-      ["all", "4", "1", "2", "80.0 %"],
-    ]);
   });
 });
