@@ -3,10 +3,10 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
-import { run } from "../../../cli/export.ts";
-import { AnsweringServer } from "../../support/answering-server.ts";
-import { configuration, headOf, impressionAt, START, sealed } from "../../support/logs/registered-log.ts";
-import { ran } from "../../support/ran.ts";
+import { run } from "../../../../cli/export.ts";
+import { AnsweringServer } from "../../../support/answering-server.ts";
+import { configuration, headOf, impressionAt, START, sealed } from "../../../support/logs/registered-log.ts";
+import { ran } from "../../../support/ran.ts";
 
 // The files that `export` writes.
 
