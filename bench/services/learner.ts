@@ -8,7 +8,7 @@ export class MeasuredLearner extends Learner {
   /** Closes the oldest open bucket, or forgets it, in a transaction that is then undone. Returns the number of impressions in it. */
   async undone(step: "close" | "prune"): Promise<number> {
     const store = new LearnerStore(this.ctx.storage);
-    const end = bucketEnd(store.oldestSince(store.watermark) as number, store.config.window.ms);
+    const end = bucketEnd(store.oldestSince(store.model.watermark) as number, store.model.config.window.ms);
     const count = store.tallies.countBetween(0, end);
     const undo = new Error("undone");
     try {

@@ -41,9 +41,9 @@ export function partsOf(storage: DurableObjectStorage, env: Environment): Parts 
   const keyHome = new KeyHome(env, store, current);
   const publishing = new Publishing(env, store, current, coordinator);
   const closing = new Closing(storage, env, store, current);
-  const upkeep = new Upkeep(storage, store, [
+  const upkeep = new Upkeep(storage, store, current, [
     // Whether or not anybody asks the model.
-    { due: () => (current.get().live.isUnreadable && !relearning.isRunning ? Date.now() : undefined), run: () => running.recover() },
+    { due: ({ live }) => (live.isUnreadable && !relearning.isRunning ? Date.now() : undefined), run: () => running.recover() },
     new RelearningTask(store, relearning, coordinator, publishing),
     keyHome.task,
     ...publishing.tasks,

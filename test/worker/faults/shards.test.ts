@@ -129,7 +129,7 @@ it("grows, and loses nothing", async () => {
 it("starts a new generation in all shards, and refuses what is of an earlier one", async () => {
   const model = await sharded(4);
   const ids = await bought(model, 0, 12);
-  const { generation, config } = await inShard(model, 0, (store) => ({ generation: store.generation, config: store.config }));
+  const { generation, config } = await inShard(model, 0, (store) => ({ generation: store.model.generation, config: store.model.config }));
   tick(5000);
   expect(await call("POST", `/v1/models/${model}/reset`, {})).toMatchObject({
     status: 200,
@@ -257,7 +257,7 @@ it("takes no answer that comes after a reset", async () => {
   const model = await sharded(2);
   await bought(model, 0, 12);
   const { follow } = Learner.prototype;
-  const generation = () => inShard(model, 0, (store) => store.generation);
+  const generation = () => inShard(model, 0, (store) => store.model.generation);
   const before = await generation();
   let [hasLearnt, isReset] = [false, false];
   // It makes no requests itself: the runtime cannot delete an object that waits for a request of another's.

@@ -164,7 +164,7 @@ it("closes a bucket without reading what waits in earlier ones", async () => {
   const model = await createModel();
   const [first, second] = await runInDurableObject(learnerOf(model), (_, { storage }) => {
     const store = new LearnerStore(storage);
-    const start = store.watermark;
+    const start = store.model.watermark;
     const key = "hash";
     const waiting = Array.from({ length: 500 }, (_, i) => ({ impression: waitingFor(key, start + i), at: start + i, event: `order ${i}` }));
     store.transact(() => {

@@ -220,7 +220,7 @@ it("what an object has learnt before a rollback or another beginning is not used
     while (!(await relearning.step()));
     expect(await relearning.takeOver()).toBe(true);
     const { state } = Array.from(store.impressions.after(0)).at(-1) ?? {};
-    expect([state, store.config.options]).toMatchObject(["void", { ridge: 3 }]);
+    expect([state, store.model.config.options]).toMatchObject(["void", { ridge: 3 }]);
   });
   await evictDurableObject(learnerOf(model));
   expect(await importedDigest(model)).toBe((await describeModel(model)).digest);
@@ -326,7 +326,7 @@ it("a new relearning replaces the one that runs, and a reset ends it", async () 
     const store = new LearnerStore(storage);
     const relearning = new Relearning(store, 0);
     await relearning.step();
-    relearning.begin({ ...store.config, seed: 5 }, 0);
+    relearning.begin({ ...store.model.config, seed: 5 }, 0);
     await relearning.step();
     expect(store.relearning.blocks.find(Array.from(store.impressions.after(0))[0].id)?.row.features).toHaveLength(32);
   });

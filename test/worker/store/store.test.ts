@@ -22,7 +22,7 @@ it("states no conversion rate before a window has closed", async () => {
 
 it("sums up a closed bucket after an erasure, and no open one, not even the first", async () => {
   const model = await createModel();
-  const watermark = await inStore(model, (store) => store.watermark);
+  const watermark = await inStore(model, (store) => store.model.watermark);
   const lines = [0, 0, 1].map((after, n) => {
     const shownAt = watermark + after;
     return { type: "impression", id: uuidAt(shownAt, new Uint8Array(10).fill(n)), action: "mug", shownAt };
@@ -41,7 +41,7 @@ it("has nothing for the policies to observe where a conversion changes neither a
   const changes = await inStore(model, (store) => {
     const [{ id: impression }] = Array.from(store.impressions.after(0));
     const event = (reward: number | null, after: number) => ({ impression, goal: "order", event: "order 1", reward, at: shownAt + after });
-    const entered = (reward: number | null, after: number) => store.transact(() => enter(store, event(reward, after), store.config));
+    const entered = (reward: number | null, after: number) => store.transact(() => enter(store, event(reward, after), store.model.config));
     return [entered(0, 2), entered(null, 3), entered(0.5, 4), entered(0.5, 2), entered(0.25, 1)].map(({ status, change }) => [
       status,
       change && [change.before, change.after],
@@ -68,7 +68,7 @@ it("knows the oldest row of a time by impressions and by conversions that wait",
   const oldest = await inStore(model, (store) => {
     const impression = uuidAt(shownAt - 1000, new Uint8Array(10));
     const before = store.oldestSince(0);
-    store.transact(() => enter(store, { impression, goal: "order", event: "order 1", reward: 1, at: shownAt }, store.config));
+    store.transact(() => enter(store, { impression, goal: "order", event: "order 1", reward: 1, at: shownAt }, store.model.config));
     return [before, store.oldestSince(0), store.oldestSince(shownAt - 999), store.oldestSince(shownAt + 1)];
   });
   expect(oldest).toEqual([shownAt, shownAt - 1000, shownAt, undefined]);
@@ -76,7 +76,7 @@ it("knows the oldest row of a time by impressions and by conversions that wait",
 
 it("takes a deferred impression of a past log from the watermark on", async () => {
   const model = await createModel();
-  const watermark = await inStore(model, (store) => store.watermark);
+  const watermark = await inStore(model, (store) => store.model.watermark);
   const line = (shownAt: number) => {
     return JSON.stringify({ type: "impression", id: uuidAt(shownAt, new Uint8Array(10)), action: "mug", shownAt, state: "deferred" });
   };

@@ -84,7 +84,7 @@ export async function expectArms(model: string, lines: readonly Line[]): Promise
   const { counts, goals, end } = await loggedArms(texts, undefined, () => {});
   await runInDurableObject(learnerOf(model), (_, { storage }) => {
     const store = new LearnerStore(storage);
-    const { arms, reached } = store.arms.counts(store.config, end);
+    const { arms, reached } = store.arms.counts(store.model.config, end);
     const sorted = (rows: readonly object[]) => rows.map((row) => JSON.stringify(Object.entries(row).toSorted())).toSorted();
     const ofGoals = reached.filter(({ goal }) => goals.includes(goal));
     expect([sorted(arms), sorted(ofGoals)]).toEqual([sorted(counts.arms), sorted(counts.reached)]);

@@ -38,11 +38,11 @@ export class Administration implements Implemented<AdministrationRpc> {
 
   async configure(name: string, body: ModelBody): Promise<{ readonly created: boolean }> {
     const { env, store, coordinator, publishing, upkeep } = this.#parts;
-    const { configuration } = store;
-    const stored = configuration === undefined ? undefined : store.config;
+    const { epoch } = store;
+    const stored = store.exists ? store.model.config : undefined;
     const config = await (stored ? reconfigureModel(body, stored) : configureModel(body));
     // Another call has changed it meanwhile.
-    if (store.configuration !== configuration) return this.configure(name, body);
+    if (store.epoch !== epoch) return this.configure(name, body);
     if ("conflict" in config) {
       await this.#renew(name, config, body);
       return this.configure(name, body);
@@ -50,8 +50,8 @@ export class Administration implements Implemented<AdministrationRpc> {
     if (stored && isSame(stored, config)) return { created: false };
     const now = Date.now();
     if (stored && config.shards > stored.shards) {
-      await coordinator.admit(config, configuration);
-      if (store.configuration !== configuration) return this.configure(name, body);
+      await coordinator.admit(config, epoch);
+      if (store.epoch !== epoch) return this.configure(name, body);
     }
     if (stored) store.reconfigure(config);
     else store.create({ name, config, generation: now, watermark: firstBucket(env, config), homes: config.shards });
@@ -65,10 +65,10 @@ export class Administration implements Implemented<AdministrationRpc> {
    */
   async #renew(name: string, { conflict }: Conflict, body: ModelBody): Promise<void> {
     const { store, running, coordinator, relearning, publishing, upkeep } = this.#parts;
-    const { configuration } = store;
+    const { epoch } = store;
     const relearnt = await this.#relearnable(body).catch(() => null);
     const hasLearnt = relearnt === null || (await running.hasLearnt().catch(() => true));
-    if (store.configuration !== configuration) return;
+    if (store.epoch !== epoch) return;
     if (hasLearnt) throw otherConfiguration(name, conflict, relearnt !== null);
     await running.relearn(relearnt);
     await relearning.step();
@@ -79,7 +79,7 @@ export class Administration implements Implemented<AdministrationRpc> {
   /** The configuration under which the model learns its log again. @throws {Problem} 422 if it cannot. */
   async #relearnable(body: Partial<ModelBody>): Promise<ModelConfig> {
     const { store, relearning } = this.#parts;
-    const config = withVocabulary(await relearntModel(body, store.config), store.catalogue.actions);
+    const config = withVocabulary(await relearntModel(body, store.model.config), store.catalogue.actions);
     await relearning.check(config);
     return config;
   }
@@ -87,21 +87,21 @@ export class Administration implements Implemented<AdministrationRpc> {
   async reconfigure(body: ModelPatch): Promise<null> {
     const { store } = this.#parts;
     if (!store.exists) throw unknownModel();
-    await this.configure(store.name, { window: store.config.window, ...body });
+    await this.configure(store.model.name, { window: store.model.config.window, ...body });
     return null;
   }
 
   async reset(body: ModelBody | null): Promise<null> {
     const { store, publishing, upkeep, abandon } = this.#parts;
     if (!store.exists) throw unknownModel();
-    const { shards } = store.config;
+    const { shards } = store.model.config;
     const given = body && (await configureModel({ shards, ...body }));
     if (given) checkGrows({ shards }, given);
     await abandon(async () => {
       if (!store.exists) throw unknownModel();
-      const config = given ?? renewed(store.config);
-      checkGrows(store.config, config);
-      store.reset(withVocabulary(config, store.catalogue.actions), Math.max(Date.now(), store.generation + 1));
+      const config = given ?? renewed(store.model.config);
+      checkGrows(store.model.config, config);
+      store.reset(withVocabulary(config, store.catalogue.actions), Math.max(Date.now(), store.model.generation + 1));
     });
     upkeep.disarm();
     await upkeep.now(() => publishing.publish());
@@ -135,7 +135,7 @@ export class Administration implements Implemented<AdministrationRpc> {
     const removed = async () => {
       if (!store.exists) throw unknownModel();
       // First, because it may fail, and then the model is still whole.
-      if (store.shard === 0) await publishing.withdraw();
+      if (store.model.shard === 0) await publishing.withdraw();
       await coordinator.askOthers((stub) => stub.remove());
       await this.#storage.deleteAlarm();
       await store.deleteAll();
@@ -188,7 +188,7 @@ export class Administration implements Implemented<AdministrationRpc> {
     if (config.shards > 1) throw new Problem(422, "shards: expected 1 during an import; set more afterwards");
     const policies = await running.policies();
     const rows = pastRowsOf(lines, { store, config, featurize: featurize(), policies });
-    const isOpen = (id: string) => shownAtOf(id) >= store.watermark;
+    const isOpen = (id: string) => shownAtOf(id) >= store.model.watermark;
     admission.check(rows.filter((row) => "features" in row && isOpen(row.id) && !store.impressions.registered(row.id, row.name)).length);
     const imported = { impressions: 0, repeated: 0, conversions: {} as Record<string, number> };
     live.takePast(policies, rows).forEach((status, i) => {
@@ -202,7 +202,7 @@ export class Administration implements Implemented<AdministrationRpc> {
   async erase(id: string, generation: number): Promise<boolean> {
     const { store, archive, keyHome, upkeep } = this.#parts;
     if (!store.exists || isOfNamesake(store, id, generation)) return false;
-    if (shownAtOf(id) < store.retainedSince) return ((await archive?.erase([id]))?.size ?? 0) > 0;
+    if (shownAtOf(id) < store.model.horizon) return ((await archive?.erase([id]))?.size ?? 0) > 0;
     await this.#erase([id]);
     await archive?.erase([id]);
     await upkeep.attempt(() => keyHome.deliver());
@@ -220,7 +220,7 @@ export class Administration implements Implemented<AdministrationRpc> {
     await upkeep.attempt(() => keyHome.deliver());
     const elsewhere = await coordinator.askOthers((stub) => stub.eraseKey(hashes));
     const archived = (await archive?.eraseKey(hashes)) ?? new Set();
-    const here = erased + Array.from(archived).filter((id) => shownAtOf(id) < store.retainedSince).length;
+    const here = erased + Array.from(archived).filter((id) => shownAtOf(id) < store.model.horizon).length;
     return elsewhere.reduce((sum: number, count = 0) => sum + count, here);
   }
 
@@ -230,7 +230,7 @@ export class Administration implements Implemented<AdministrationRpc> {
     await running.policies();
     const { journal } = closing;
     // The journal of audited buckets has expired.
-    const journalled = ids.filter((id) => shownAtOf(id) >= store.audited);
+    const journalled = ids.filter((id) => shownAtOf(id) >= store.model.audited);
     await Promise.all(journalled.map((id) => journal.erase(id)));
     const left = ids.filter((id) => !store.impressions.find(id)?.erased);
     // The publication may hold a vector that is forgotten now.

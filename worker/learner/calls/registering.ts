@@ -67,7 +67,8 @@ function rowOf(shown: Shown, { store, config, featurize, policies, byPage = fals
   const shownAt = shownAtOf(id);
   if (shownAt > Date.now() + CLOCK_TOLERANCE_MS) throw new Problem(422, "shownAt: lies in the future");
   if (shownAt < oldest && !store.impressions.registered(id, name)) {
-    throw new Problem(422, `shownAt: ${oldest > store.retainedSince ? "its window has passed, and the grace after it" : deleted(store)}`);
+    const { horizon } = store.model;
+    throw new Problem(422, `shownAt: ${oldest > horizon ? "its window has passed, and the grace after it" : deleted(horizon)}`);
   }
   if (byPage) checkPageTime(shownAt, Date.now());
   const action = features ? shown.action : store.catalogue.featured(shown.action, byPage);
@@ -90,8 +91,8 @@ function rowOf(shown: Shown, { store, config, featurize, policies, byPage = fals
   };
 }
 
-function deleted({ retainedSince }: LearnerStore): string {
-  const since = new Date(retainedSince).toISOString();
+function deleted(horizon: number): string {
+  const since = new Date(horizon).toISOString();
   return `expected ${since} or later, as a reset or the retention has deleted what was shown before: leave it out, or import it into a new model`;
 }
 
@@ -99,8 +100,8 @@ function pastRowOf(line: PastLine, registering: Registering): PastRow | null {
   const { store, config } = registering;
   if (line.type === "impression") {
     const { arm, state, byPage, sampling } = line;
-    if (state === "deferred" && shownAtOf(line.id) < store.watermark) return null;
-    return { ...rowOf(line, registering, store.retainedSince), arm, state, byPage, sampling };
+    if (state === "deferred" && shownAtOf(line.id) < store.model.watermark) return null;
+    return { ...rowOf(line, registering, store.model.horizon), arm, state, byPage, sampling };
   }
   const { event, status } = line;
   // An export says which rewards it did not count.

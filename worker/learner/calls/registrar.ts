@@ -9,8 +9,10 @@ import { sampled } from "../../domain/impression/sampling.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { learner } from "../../rpc/learner-client.ts";
 import type * as Message from "../../rpc/message.ts";
+import type { Model } from "../model/current-model.ts";
 import { remade } from "../model/relearning.ts";
 import type { Parts } from "../parts.ts";
+import type { ModelState } from "../store/model-store.ts";
 import { Arrivals, type Earlier } from "./arrivals.ts";
 import { isCountable, rowsOf } from "./registering.ts";
 
@@ -23,17 +25,19 @@ export class Registrar {
   }
 
   async registerShown(registration: Message.Registration): Promise<Message.Registry> {
-    const { live, admission } = this.#parts.current.get();
-    const { policies, checking, featurize } = await this.#parts.running.taking();
+    const { store, current, running, upkeep, keyHome } = this.#parts;
+    const { live, admission } = current.get();
+    const { policies, checking, featurize } = await running.taking();
+    const model = current.get();
+    const { generation, shard } = model.state;
     const now = Date.now();
-    const oldest = this.#oldestOpen(now);
-    const { generation } = this.#parts.store;
+    const oldest = oldestOpen(model, now);
     if (registration.decisions.some((decision) => decision.generation > generation)) {
       throw new Problem(503, "the shard has not heard of the model's new generation yet");
     }
-    this.#checkGranted();
-    const arrivals = new Arrivals(registration, this.#earlier(featurize));
-    const known = this.#parts.store.impressions.known(arrivals.all);
+    checkGranted(model);
+    const arrivals = new Arrivals(registration, this.#earlier(model, featurize));
+    const known = store.impressions.known(arrivals.all);
     const unknown = arrivals.all.filter(({ id }) => !known.has(id));
     const timely = unknown.filter(({ shownAt, decision, features }) => {
       const inTime = shownAt >= oldest && shownAt <= now + CLOCK_TOLERANCE_MS;
@@ -42,75 +46,56 @@ export class Registrar {
     const fitting = timely.filter(admission.fitting());
     arrivals.registerIn(live, policies, fitting);
     const times = fitting.map(({ shownAt }) => shownAt);
-    this.#parts.store.transact(() => {
-      const { database } = this.#parts.store;
+    store.transact(() => {
+      const { database } = store;
       database.count("refused", unknown.length - fitting.length);
       database.count("dropped", registration.dropped);
       database.count("keptOut", registration.keptOut);
       for (const { unsampled, byPage } of registration.decisions) live.leaveOut(unsampled, byPage);
       if (times.length > 0) database.setLag(Math.max(0, now - Math.max(...times)));
     });
-    if (times.length > 0) await this.#parts.upkeep.arm(Math.min(...times), { deferred: fitting.some(({ deferred }) => deferred) });
-    await this.#parts.upkeep.attempt(() => this.#parts.keyHome.deliver());
-    const isShard = this.#parts.store.shard > 0;
-    const newest = isShard ? null : this.#parts.store.offered;
-    return { generation, newest, catalogue: isShard ? null : this.#parts.store.catalogues.version(), sampling: admission.sampling() };
+    if (times.length > 0) await upkeep.arm(Math.min(...times), { deferred: fitting.some(({ deferred }) => deferred) });
+    await upkeep.attempt(() => keyHome.deliver());
+    const newest = shard > 0 ? null : store.offered;
+    return { generation, newest, catalogue: shard > 0 ? null : store.catalogues.version(), sampling: admission.sampling() };
   }
 
   /** Impressions decided before the log was learnt again have features of another encoder. They are made anew. */
-  #earlier(featurize: Featurizer): Earlier {
-    const { config } = this.#parts.current.get();
+  #earlier({ config }: Model, featurize: Featurizer): Earlier {
     const { catalogue, relearning } = this.#parts.store;
     return { until: config.encoder ? relearning.lastAt : 0, features: (row) => remade(row, featurize, catalogue) };
-  }
-
-  /** @throws {Problem} 503 in a shard that would refuse all impressions, because its coordinator has not granted it a part of the limits yet. */
-  #checkGranted(): void {
-    if (!this.#parts.store.allowances.isGranted)
-      throw new Problem(503, "the shard has no part of the model's limits yet; send the same again in a moment");
-  }
-
-  /** The earliest time shown that is still taken. */
-  #oldestOpen(now: number): number {
-    const { windowMs, graceMs } = this.#parts.current.get().timing;
-    return Math.max(now - windowMs - graceMs, this.#parts.store.watermark, this.#parts.store.retainedSince);
   }
 
   async register(
     items: readonly Message.Shown[],
     { byPage = false, asker, checkOnly = false }: Message.Registering = {},
   ): Promise<readonly Message.Registered[]> {
-    const { config, live, admission } = this.#parts.current.get();
+    const { store, current, running, upkeep, keyHome } = this.#parts;
+    const { config, live, admission } = current.get();
     if (byPage && !config.local) {
       throw new Problem(
         403,
         'the model takes no impressions with a publishable key: PATCH it with { "local": true }, or use the secret key',
       );
     }
-    const { policies, checking, featurize } = await this.#parts.running.taking();
-    const rows = rowsOf(items, { store: this.#parts.store, config, featurize, policies: checking, byPage }, this.#oldestOpen(Date.now()));
-    const homes = rows.map((row, place) => items[place].shard ?? this.#homeOf(row));
-    if (this.#parts.store.coordinates && homes.some((home) => home > 0))
-      return this.#registerAt(homes, items, { byPage, asker, checkOnly });
-    this.#checkGranted();
+    const { policies, checking, featurize } = await running.taking();
+    const model = current.get();
+    const rows = rowsOf(items, { store, config, featurize, policies: checking, byPage }, oldestOpen(model, Date.now()));
+    const homes = rows.map((row, place) => items[place].shard ?? homeOfRow(model.state, row));
+    if (model.state.coordinates && homes.some((home) => home > 0)) return this.#registerAt(homes, items, { byPage, asker, checkOnly });
+    checkGranted(model);
     if (byPage) this.#checkFree(items, rows);
     if (checkOnly) return [];
     const sampling = admission.sampling(rows.length, asker)[giverOf(byPage)];
     const registered = live.register(policies, sampled(rows, sampling));
-    await this.#parts.upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
-    await this.#parts.upkeep.attempt(() => this.#parts.keyHome.deliver());
-    const { generation, shard } = this.#parts.store;
+    await upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
+    await upkeep.attempt(() => keyHome.deliver());
+    const { generation, shard } = model.state;
     return registered.map(({ row: { id, action, decision, version, sampling = 0 }, status }) => {
       const probability = decision?.probability;
       const windowEndsAt = shownAtOf(id) + config.window.ms;
       return { id, action, probability, generation, sampling, modelVersion: version, windowEndsAt, shard, status };
     });
-  }
-
-  /** The shard of an impression that was decided elsewhere. A caller's own id is always registered in the same one. */
-  #homeOf({ id, name, keys: [key] }: ImpressionRow): number {
-    const { homes, config } = this.#parts.store;
-    return name === null ? homeOf(key?.[0] ?? id, config.shards) : homeOf(name, homes);
   }
 
   /** Registers impressions in their shards, after each shard has said that it would take them. */
@@ -128,7 +113,7 @@ export class Registrar {
           const mine = { ...options, checkOnly };
           return home === 0
             ? this.register(own, mine)
-            : learner(this.#parts.env, shardName(this.#parts.store.name, home), (stub) => stub.register(own, mine));
+            : learner(this.#parts.env, shardName(this.#parts.store.model.name, home), (stub) => stub.register(own, mine));
         }),
       );
     if (places.size > 1) await inAll(true);
@@ -150,4 +135,20 @@ export class Registrar {
     this.#parts.store.transact(() => this.#parts.store.database.count("collisions"));
     throw new Problem(409, `[${place}] id: belongs to another impression; give each impression an id of its own`);
   }
+}
+
+/** @throws {Problem} 503 in a shard that would refuse all impressions, because its coordinator has not granted it a part of the limits yet. */
+function checkGranted({ state: { allowance } }: Model): void {
+  if (allowance.open === 0 && allowance.bytes === 0)
+    throw new Problem(503, "the shard has no part of the model's limits yet; send the same again in a moment");
+}
+
+/** The earliest time shown that is still taken. */
+function oldestOpen({ timing, state }: Model, now: number): number {
+  return Math.max(now - timing.windowMs - timing.graceMs, state.watermark, state.horizon);
+}
+
+/** The shard of an impression that was decided elsewhere. A caller's own id is always registered in the same one. */
+function homeOfRow({ config, homes }: ModelState, { id, name, keys: [key] }: ImpressionRow): number {
+  return name === null ? homeOf(key?.[0] ?? id, config.shards) : homeOf(name, homes);
 }

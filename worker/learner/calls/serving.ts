@@ -35,9 +35,9 @@ export class Serving implements Implemented<ServingRpc> {
     const { config, live, admission } = current.get();
     const { served, policies } = await running.deciding();
     if (request.defer) admission.checkDeferred(request.limit, request);
+    const { generation, watermark, horizon } = store.model;
     // A clock that was set back must not reach into closed buckets, nor before a reset.
-    const shownAt = Math.max(Date.now(), store.watermark, store.retainedSince);
-    const { generation } = store;
+    const shownAt = Math.max(Date.now(), watermark, horizon);
     const { arm, rows, actions } = decide(served, request, request.keys, shownAt);
     const sampling = admission.sampling(rows.length, request.defer ? undefined : request.asker)[giverOf(request.byPage)];
     const { version: modelVersion } = served;
@@ -86,7 +86,7 @@ export class Serving implements Implemented<ServingRpc> {
   /** @param waits whether the note of an impression may wait for its registration. */
   #activated(policies: Policies | undefined, id: string, byPage: boolean, waits: (id: string) => boolean): Message.Activation | null {
     const { store, current } = this.#parts;
-    const { config, live } = current.get();
+    const { config, live, state } = current.get();
     const impression = store.impressions.find(id);
     if (impression?.state === "live") return "duplicate";
     if (impression?.state === "void" || shownAtOf(id) < Date.now() - config.deferral.ms) return null;
@@ -95,7 +95,7 @@ export class Serving implements Implemented<ServingRpc> {
       return "activated";
     }
     // An unknown impression may still be registered if it belongs to this generation, and its bucket is open.
-    if (shownAtOf(id) < Math.max(store.generation, store.watermark, store.retainedSince) || !waits(id)) return null;
+    if (shownAtOf(id) < Math.max(state.generation, state.watermark, state.horizon) || !waits(id)) return null;
     store.transact(() => store.impressions.noteShown(id, byPage));
     return "accepted";
   }

@@ -17,7 +17,7 @@ export class Sharding implements Implemented<ShardRpc> {
   async snapshot(): Promise<{ readonly version: number; readonly bytes: Uint8Array }> {
     const { store, current, running, coordinator } = this.#parts;
     current.get();
-    if (store.coordinates) {
+    if (store.model.coordinates) {
       const [policy] = await coordinator.merged();
       return { version: coordinator.version, bytes: policy.snapshot() };
     }
@@ -53,8 +53,8 @@ export class Sharding implements Implemented<ShardRpc> {
     const { store, publishing, upkeep } = this.#parts;
     if (!store.exists) throw unknownModel();
     // A new shard may be ahead of the configuration.
-    if (store.coordinates) await upkeep.now(() => publishing.publish());
-    return store.config.shards > shard;
+    if (store.model.coordinates) await upkeep.now(() => publishing.publish());
+    return store.model.config.shards > shard;
   }
 
   async link(notes: readonly Note[], shard: number): Promise<null> {

@@ -28,7 +28,7 @@ export function totalsOf(store: LearnerStore, { window }: Windows, relearning: R
   }
   return {
     counters: store.counters.all(),
-    figures: store.counters.goalFigures(store.config.goals),
+    figures: store.counters.goalFigures(store.model.config.goals),
     open,
     bytes: store.bytes,
     lagMs: store.database.progress.lag,
@@ -39,9 +39,10 @@ export function totalsOf(store: LearnerStore, { window }: Windows, relearning: R
 /** Collects the counts of a model from its tables. */
 export function countsOf(store: LearnerStore, config: Windows, relearning: Relearning, now: number): ModelCounts {
   const { ms: windowMs } = config.window;
-  const { tallies, watermark } = store;
+  const { tallies } = store;
+  const { watermark, horizon } = store.model;
   // Sums outlive their pruned rows, so older buckets are left out.
-  const [held, from] = [store.retainedSince, now - SETTLED * windowMs].map((time) => bucketAt(Math.max(0, time), windowMs));
+  const [held, from] = [horizon, now - SETTLED * windowMs].map((time) => bucketAt(Math.max(0, time), windowMs));
   const goals = Object.keys(config.goals ?? {}).map((goal) => [goal, goalCounts(store, goal)] as const);
   return {
     ...totalsOf(store, config, relearning, now),
@@ -79,7 +80,7 @@ function recent(store: LearnerStore, windowMs: number, now: number): Recent[] {
       shownAt,
       modelVersion: version,
       sampling,
-      shard: store.shard,
+      shard: store.model.shard,
       ...(probability !== undefined && { probability }),
       status,
     };

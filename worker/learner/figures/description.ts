@@ -23,11 +23,11 @@ export function description(
   const { converted, retracted, impressions, erased, erasedObserved, erasedConverted, ...counters } = all;
   const pending = open.impressions - open.observed;
   const settled = impressions - open.impressions - erased;
-  const { version, at } = store.published;
+  const { name: model, generation, config, published } = store.model;
   return {
-    model: store.name,
-    generation: store.generation,
-    ...store.config,
+    model,
+    generation,
+    ...config,
     counts: {
       impressions,
       pending,
@@ -36,14 +36,14 @@ export function description(
       expired: impressions - pending - converted - retracted - (erased - erasedObserved),
       ...picked(counters, EVENTS),
     },
-    reached: store.config.goals && reachedOf(store.config.goals, figures, impressions),
+    reached: config.goals && reachedOf(config.goals, figures, impressions),
     incidents: picked(counters, INCIDENTS),
     actions: store.catalogue.size,
     encoding: report.of(store.catalogue.actions),
     bytes,
     digest,
     modelVersion,
-    published: at === null ? null : { version, at },
+    published: published.at === null ? null : { version: published.version, at: published.at },
     relearning,
     kept: store.editions.list(),
     // Pending impressions may still convert, so only impressions with a closed window count.

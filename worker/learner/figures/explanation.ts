@@ -27,7 +27,7 @@ export function explain(store: LearnerStore, served: Served, id: string, at: num
   const offer = served.unlearnt || policy.hasDomain || catalogue.size === 0 ? null : offerBeside(served, context);
   const beliefs = offer ? beliefsOf(policy, offer) : [];
   return {
-    model: shardOf(store.name).model,
+    model: shardOf(store.model.name).model,
     status: statusOf(impression, now > windowEndsAt),
     action,
     arm,

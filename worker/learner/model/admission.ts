@@ -3,6 +3,7 @@ import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { exponentAt, NONE, type Sampling } from "../../domain/impression/sampling.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";
 import { Problem } from "../../protocol/problem.ts";
+import type { Allowance } from "../../rpc/message.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Shares } from "./shares.ts";
 
@@ -13,6 +14,13 @@ const MOST_REFUSED = 10_000;
 export interface Asking {
   readonly byPage: boolean;
   readonly asker?: string;
+}
+
+/** Open impressions and bytes that a model may still take of what it is allowed. */
+interface Left {
+  readonly allowance: Allowance;
+  open: number;
+  readonly bytes: number;
 }
 
 /** Says which impressions a model has room for. */
@@ -31,36 +39,38 @@ export class Admission {
 
   /** The sampling in force for a request of so many impressions. An asker that has had its share gets none. */
   sampling(count = 1, asker?: string): Sampling {
-    const allowance = this.#store.allowances.part;
-    const used = Math.max(share(this.#open + count - 1, allowance.open), share(this.#store.bytes, allowance.bytes));
-    const backend = exponentAt(used);
-    const fits = asker === undefined ? this.#roomForPages > 0 : this.#take(asker, count, this.#room);
+    const left = this.#left();
+    const { open, bytes } = left.allowance;
+    const backend = exponentAt(Math.max(share(open - left.open + count - 1, open), share(bytes - left.bytes, bytes)));
+    const fits = asker === undefined ? this.#roomForPages > 0 : this.#take(asker, count, left);
     return { backend, page: fits ? backend : NONE };
   }
 
   /** @throws {Problem} 429 if so many impressions of a past log do not fit. */
   check(count: number): void {
-    if (this.#room >= count) return;
-    const { open, bytes } = this.#store.allowances.part;
+    const left = this.#left();
+    if (roomIn(left) >= count) return;
+    const { open, bytes } = left.allowance;
     throw new Problem(429, `the model holds as much as it may: ${open} open impressions, or ${bytes} bytes`);
   }
 
   /** @throws {Problem} 429 if so many deferred impressions do not fit. */
   checkDeferred(count: number, asking: Asking): void {
     if (this.waiting()(asking, count)) return;
-    const { deferred } = this.#store.allowances.part;
+    const { deferred } = this.#store.model.allowance;
     const ofPages = "those of pages up to half of it, and those of one address up to a tenth of the rest in a minute";
     throw new Problem(429, `the model holds as many deferred impressions as it may: ${deferred}, ${ofPages}`);
   }
 
   /** Tells of one shown impression after the other whether it fits, and remembers those that do not. */
   fitting(): (shown: { readonly id: string; readonly deferred: boolean; readonly decision: Asking }) => boolean {
-    let [room, roomForPages] = [this.#room, this.#roomForPages];
+    const left = this.#left();
+    let roomForPages = this.#roomForPages;
     const waits = this.waiting();
     const fits = (deferred: boolean, { byPage, asker }: Asking): boolean => {
       if (byPage && roomForPages <= 0) return false;
-      if (deferred ? !waits({ byPage, asker }) : !this.#take(asker, 1, room)) return false;
-      if (!deferred) room--;
+      if (deferred ? !waits({ byPage, asker }) : !this.#take(asker, 1, left)) return false;
+      if (!deferred) left.open--;
       if (byPage) roomForPages--;
       return true;
     };
@@ -92,7 +102,7 @@ export class Admission {
   /** Tells of one impression after the other whether a page's report may wait for it. None may near the limit of bytes. */
   reports(asker?: string): (id: string) => boolean {
     const waits = this.waiting();
-    const isNear = exponentAt(share(this.#store.bytes, this.#store.allowances.part.bytes)) > 0;
+    const isNear = exponentAt(share(this.#store.bytes, this.#store.model.allowance.bytes)) > 0;
     const oldest = Date.now() - this.#config.deferral.ms;
     return (id) => !isNear && !this.isRefused(id) && shownAtOf(id) >= oldest && waits({ byPage: true, asker });
   }
@@ -108,23 +118,17 @@ export class Admission {
   }
 
   /** Whether an asker may bring so many impressions. Each may be as long as the request of a page. */
-  #take(asker: string | undefined, count: number, room: number): boolean {
-    const left = asker === undefined ? room : Math.min(room, this.#roomForPages, this.#bytesLeft / MAX_DECISION_BYTES);
-    const fits = this.#shares.fits("impressions", asker, count, left);
+  #take(asker: string | undefined, count: number, left: Left): boolean {
+    const room = asker === undefined ? roomIn(left) : Math.min(roomIn(left), this.#roomForPages, left.bytes / MAX_DECISION_BYTES);
+    const fits = this.#shares.fits("impressions", asker, count, room);
     if (fits) this.#shares.use("impressions", asker, count);
     return fits;
   }
 
-  get #open(): number {
-    return this.#store.tallies.countSince(this.#store.watermark);
-  }
-
-  get #room(): number {
-    return this.#bytesLeft <= 0 ? 0 : this.#store.allowances.part.open - this.#open;
-  }
-
-  get #bytesLeft(): number {
-    return this.#store.allowances.part.bytes - this.#store.bytes;
+  #left(): Left {
+    const { allowance, watermark } = this.#store.model;
+    const open = allowance.open - this.#store.tallies.countSince(watermark);
+    return { allowance, open, bytes: allowance.bytes - this.#store.bytes };
   }
 
   get #roomForPages(): number {
@@ -133,10 +137,13 @@ export class Admission {
 
   /** Pages take neither more than half of the places nor, with the longest requests, more than half of the bytes. */
   #mostWaiting(byPage: boolean): number {
-    const { deferred, bytes } = this.#store.allowances.part;
+    const { deferred, bytes } = this.#store.model.allowance;
     return byPage ? Math.floor(Math.min(deferred, bytes / MAX_DECISION_BYTES) / 2) : deferred;
   }
 }
+
+/** Impressions that fit. */
+const roomIn = ({ open, bytes }: Left): number => (bytes <= 0 ? 0 : open);
 
 /** A part of a limit. A shard without an allowance has used all of it. */
 const share = (used: number, limit: number): number => (limit > 0 ? used / limit : 1);

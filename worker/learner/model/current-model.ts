@@ -3,15 +3,16 @@ import type { Timing } from "../../domain/impression/bucket.ts";
 import { EncodingReport } from "../../domain/model/encoding.ts";
 import { featurizer, type ModelConfig } from "../../domain/model/model.ts";
 import { type Environment, graceMs } from "../../environment.ts";
-import { unknownModel } from "../../protocol/problem.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
+import type { ModelState } from "../store/model-store.ts";
 import { Admission } from "./admission.ts";
 import { ClosedWindows } from "./closed-windows.ts";
 import { LiveModel } from "./live-model.ts";
 import { Shares } from "./shares.ts";
 
-/** Objects made from one configuration. */
+/** What a turn reads of the model: its state, and objects made from its configuration. After an await it may be out of date. */
 export interface Model {
+  readonly state: ModelState;
   readonly config: ModelConfig;
   readonly timing: Timing;
   /** Makes feature vectors. Throws 409 if an earlier encoder made those that the model has learnt. */
@@ -22,12 +23,14 @@ export interface Model {
   readonly closed: ClosedWindows;
 }
 
-/** Holds the objects of the stored configuration. A caller that has awaited gets them again, because the configuration may have changed. */
+/** Holds the model. A caller that has awaited gets it again, because it may have changed. */
 export class CurrentModel {
   readonly #env: Environment;
   readonly #store: LearnerStore;
   readonly shares: Shares;
   #model?: Model;
+  /** The epoch in which the objects were made. */
+  #epoch?: number;
 
   constructor(env: Environment, store: LearnerStore) {
     this.#env = env;
@@ -35,12 +38,14 @@ export class CurrentModel {
     this.shares = new Shares(() => store.transact(() => store.database.count("overShare")));
   }
 
-  /** The objects of the stored configuration. After a change of configuration or a reset, they are made anew. @throws {Problem} 404 */
+  /** The model. Its objects are made anew in each epoch. @throws {Problem} 404 */
   get(): Model {
-    if (!this.#store.exists) throw unknownModel();
-    if (!this.#model?.live.isCurrent) {
-      const { config } = this.#store;
+    const { epoch, model: state } = this.#store;
+    if (!this.#model || this.#epoch !== epoch) {
+      const { config } = state;
+      this.#epoch = epoch;
       this.#model = {
+        state,
         config,
         timing: { windowMs: config.window.ms, graceMs: graceMs(this.#env) },
         featurize: once(() => featurizer(config)),
@@ -50,6 +55,7 @@ export class CurrentModel {
         closed: new ClosedWindows(this.#store.impressions, config.window.ms),
       };
     }
+    if (this.#model.state !== state) this.#model = { ...this.#model, state };
     return this.#model;
   }
 }

@@ -31,7 +31,7 @@ export type Logged = "in time" | "late";
 export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules, logged?: Logged): Entry {
   const shownAt = shownAtOf(event.impression);
   const impression = store.impressions.find(event.impression);
-  const closed = logged ? logged === "late" : bucketEnd(shownAt, rules.window.ms) <= store.watermark;
+  const closed = logged ? logged === "late" : bucketEnd(shownAt, rules.window.ms) <= store.model.watermark;
   const live = impression?.state === "live";
   const late = closed || impression?.state === "void" || (live && event.at - shownAt > windowOf(rules, event.goal));
   const earlier = store.conversions.of(event.impression).filter(({ status }) => status !== "void" && (late || status !== "late"));
@@ -39,7 +39,7 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
     store.database.count("duplicate");
     return { status: "duplicate" };
   }
-  if (shownAt < store.retainedSince) {
+  if (shownAt < store.model.horizon) {
     // Not stored: the rows that would reveal a repetition are pruned.
     store.database.count("late");
     return { status: "late" };
@@ -75,7 +75,7 @@ export function enterUncounted<Status extends "void" | "refused">(
 ): Status | "duplicate" | "late" {
   if (isKnown(store.conversions.of(event.impression), event)) return "duplicate";
   if (store.impressions.find(event.impression)?.erased) return ofErased(store).status;
-  store.conversions.insert(event, status, store.config.goals);
+  store.conversions.insert(event, status, store.model.config.goals);
   return status;
 }
 
@@ -89,7 +89,7 @@ export function joinOrphans(store: LearnerStore, impression: Joining, rules: Rul
  * a reset are late instead. @param generation as the impression's token states it; not stated if it is 0 or undefined.
  */
 export function isOfNamesake(store: LearnerStore, impression: string, generation: number | undefined): boolean {
-  if (!generation || generation === store.generation || shownAtOf(impression) < store.retainedSince) return false;
+  if (!generation || generation === store.model.generation || shownAtOf(impression) < store.model.horizon) return false;
   return store.impressions.find(impression) === undefined;
 }
 
@@ -98,7 +98,7 @@ export function isOfNamesake(store: LearnerStore, impression: string, generation
  * @param notedAt when a delivery that the learner did not get was last noted, in ms since 1970. What a rollback undid before is missing.
  */
 export function isMissing(store: LearnerStore, event: ConversionEvent, rules: Rules, notedAt = 0): boolean {
-  if (shownAtOf(event.impression) < store.retainedSince || refusal(event, rules) || isOfNamesake(store, event.impression, event.generation))
+  if (shownAtOf(event.impression) < store.model.horizon || refusal(event, rules) || isOfNamesake(store, event.impression, event.generation))
     return false;
   const isUndone = ({ status, seq }: StoredConversion) => status === "void" && store.log.undoneAt(seq) < notedAt;
   const earlier = store.conversions.of(event.impression).filter((each) => !isUndone(each));

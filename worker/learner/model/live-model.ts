@@ -44,7 +44,7 @@ interface Saving {
 export class LiveModel {
   readonly #store: LearnerStore;
   readonly #config: ModelConfig;
-  readonly #configuration: string | undefined;
+  readonly #epoch: number;
   #policies?: Policies;
   #starting?: Promise<Policies>;
   /** The error of a state that this version cannot read. */
@@ -54,12 +54,12 @@ export class LiveModel {
   constructor(store: LearnerStore, config: ModelConfig) {
     this.#store = store;
     this.#config = config;
-    this.#configuration = store.configuration;
+    this.#epoch = store.epoch;
   }
 
-  /** Whether the store still belongs to the configuration that this model was made for. If not, its calls fail with 503. */
+  /** Whether this model was made in the present epoch. If not, its calls fail with 503. */
   get isCurrent(): boolean {
-    return this.#store.configuration === this.#configuration;
+    return this.#store.epoch === this.#epoch;
   }
 
   /**
@@ -89,8 +89,6 @@ export class LiveModel {
       const snapshot = this.#store.snapshots.newest();
       const policies = snapshot ? await restorePolicies(snapshot.parts) : await startModel(this.#config);
       if (!this.isCurrent) throw startingAgain();
-      // A rollback was faster.
-      if (this.#policies) return this.#policies;
       // No await from here on: the replay includes all rows so far, and later rows find running policies.
       const failed = this.#replay(policies, snapshot?.seq ?? 0);
       if (failed === undefined) {
@@ -172,7 +170,7 @@ export class LiveModel {
         return this.#entered(event, row.status === "late" ? "late" : "in time").status;
       });
       // Closed buckets do not close again.
-      this.#store.conversions.expire(oldestOf(rows), this.#store.watermark);
+      this.#store.conversions.expire(oldestOf(rows), this.#store.model.watermark);
       return statuses;
     });
   }
@@ -323,19 +321,16 @@ export class LiveModel {
     return this.#store.snapshots.newest() as StoredSnapshot;
   }
 
-  /** Restores a kept snapshot. @param andThen a change of the store in the same transaction. @throws {Problem} 503 if it is not kept any more. */
+  /** Goes back to a kept snapshot, from which the model of the next epoch starts. @param andThen a change of the store in the same transaction. @throws {Problem} 503 if it is not kept any more. */
   async rollBack(version: number, andThen?: () => void): Promise<void> {
     const kept = this.#store.snapshots.kept(version);
-    const policies = kept && (await restorePolicies(kept.parts));
-    if (!policies || !this.isCurrent || !this.#store.snapshots.versions().includes(version)) throw startingAgain();
-    // No policies run during the change, so that no snapshot of the undone state is taken.
-    this.#policies = undefined;
+    // Fails if this version of the worker cannot read it.
+    if (kept) await restorePolicies(kept.parts);
+    if (!kept || !this.isCurrent || !this.#store.snapshots.versions().includes(version)) throw startingAgain();
     this.#change(() => {
       this.#store.rollBack(kept);
       andThen?.();
     });
-    this.#policies = policies;
-    this.#snapshot = { seq: this.#store.seq, bytes: sizeOf(kept.parts) };
   }
 
   #checkRunning(policies: Policies | undefined): void {

@@ -102,7 +102,7 @@ export class Relearning {
 
   /** Makes features anew. Null if the stored ones stay. */
   #featurizerOf(config: ModelConfig): Featurizer | null {
-    return differences(this.#store.config.encoder, config.encoder).length === 0 ? null : featurizer(config);
+    return differences(this.#store.model.config.encoder, config.encoder).length === 0 ? null : featurizer(config);
   }
 
   /** @param startedAt also tells it from another one. */
@@ -243,8 +243,9 @@ export class Relearning {
 
   #takeOver({ config: learnt, policies, catalogue, ...learning }: Learning, given?: ModelConfig, at?: number): void {
     const store = this.#store;
-    const config = given ?? withVocabulary(withLearnt(store.config, learnt), catalogue.actions);
-    const { relearning, impressions, config: before } = store;
+    const config = given ?? withVocabulary(withLearnt(store.model.config, learnt), catalogue.actions);
+    const { relearning, impressions } = store;
+    const { config: before } = store.model;
     const { startedAt } = relearning.begun as Begun;
     const differing = relearning.differing();
     relearning.takeOver();

@@ -113,7 +113,7 @@ export class RunningModel {
 
   /** The model by which an impression of this learner is explained. A shard asks its coordinator. */
   async explaining(): Promise<Served> {
-    const { model, shard } = shardOf(this.#store.name);
+    const { model, shard } = shardOf(this.#store.model.name);
     const { served, policies } = await this.deciding();
     if (shard === 0 || !policies) return served;
     const { bytes } = await learner(this.#env, model, (stub) => stub.snapshot());
@@ -123,9 +123,9 @@ export class RunningModel {
   /** Learns the log again because the state cannot be read. A shard asks its coordinator, so that all do it. */
   async recover(): Promise<void> {
     if (this.#relearning.isRunning) return;
-    const { model, shard } = shardOf(this.#store.name);
+    const { model, shard } = shardOf(this.#store.model.name);
     if (shard > 0) await learner(this.#env, model, (stub) => stub.relearn(null));
-    else await this.relearn(await relearntModel({}, this.#store.config));
+    else await this.relearn(await relearntModel({}, this.#store.model.config));
   }
 
   /** Begins to learn the log again. The alarm does it page by page, and tells the other shards. */
@@ -144,7 +144,7 @@ export class RunningModel {
   /** The digest of a version. Null if this version of the worker does not read the state. Its log can be exported all the same. */
   async digest(): Promise<{ readonly digest: string | null; readonly version: number }> {
     const { version } = this.#coordinator;
-    if (this.#store.coordinates) return { digest: this.#store.shards.markOf(version)?.digest ?? null, version };
+    if (this.#store.model.coordinates) return { digest: this.#store.shards.markOf(version)?.digest ?? null, version };
     try {
       const [{ policy }] = await this.#current.get().live.start();
       return { digest: policy.digest(), version: this.#coordinator.version };

@@ -12,7 +12,8 @@ import { enter } from "./ledger.ts";
  * @param before the windows so far. @param graceMs time after a window in which a conversion may still be delivered.
  */
 export function changeWindows(store: LearnerStore, before: Windows, graceMs: number): void {
-  const { config, conversions } = store;
+  const { conversions } = store;
+  const { config } = store.model;
   if (differences([before.window, before.goals], [config.window, config.goals]).length === 0) return;
   conversions.expireBeyond(config);
   if (before.window.ms !== config.window.ms) {
@@ -24,16 +25,18 @@ export function changeWindows(store: LearnerStore, before: Windows, graceMs: num
 }
 
 /** Moves the marks of closing and audit to bounds of the window's buckets, and opens the impressions shown since a time again. */
-function closeUntil({ database, config, watermark, audited }: LearnerStore, since: number): void {
+function closeUntil(store: LearnerStore, since: number): void {
+  const { config, watermark, audited } = store.model;
   const closed = bucketAt(Math.max(0, Math.min(watermark, since)), config.window.ms);
-  database.set("watermark = ?, audited = ?", closed, bucketAt(Math.min(audited, closed), config.window.ms));
+  store.moveBounds(closed, bucketAt(Math.min(audited, closed), config.window.ms));
 }
 
 /** Counts the live impressions of the log anew, in the buckets and steps of the window. The blocks lie within these buckets. */
-function recount({ config, database, retainedSince, tallies, arms, holdouts, impressions }: LearnerStore, before: Windows): void {
+function recount({ model, database, tallies, arms, holdouts, impressions }: LearnerStore, before: Windows): void {
+  const { config, horizon } = model;
   const { blocks, outcomes } = impressions;
   const lists = new ListCounts(database, blocks, arms, holdouts);
-  tallies.forgetSince(retainedSince, before);
+  tallies.forgetSince(horizon, before);
   arms.clear();
   const { ms } = config.window;
   for (let oldest = blocks.oldestSince(0); oldest !== undefined; oldest = blocks.oldestSince(bucketEnd(oldest, ms))) {

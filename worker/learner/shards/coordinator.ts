@@ -40,7 +40,7 @@ export class Coordinator {
 
   /** Asks the other shards, in the order of their numbers. A shard that is gone already answers with nothing. */
   askOthers<T>(ask: Ask<T>): Promise<(T | undefined)[]> {
-    const { name, config, coordinates } = this.#store;
+    const { name, config, coordinates } = this.#store.model;
     return Promise.all(
       (coordinates ? others(config) : []).map((shard) =>
         learner(this.#env, shardName(name, shard), (stub) => ask(stub, shard)).catch((error) => {
@@ -58,18 +58,18 @@ export class Coordinator {
 
   /** The version of the policies that decide. */
   get version(): number {
-    return this.#store.coordinates ? this.#store.editions.newestVersion() : this.#store.seq;
+    return this.#store.model.coordinates ? this.#store.editions.newestVersion() : this.#store.seq;
   }
 
   /** Collects the sums of other shards, if there are any, so that a log can end with them. */
   async collect(): Promise<void> {
-    if (this.#store.coordinates) await this.gather({ keep: false });
+    if (this.#store.model.coordinates) await this.gather({ keep: false });
   }
 
   /** Keeps a snapshot of the model as isolates get it. */
   async keepEdition(): Promise<void> {
     const { live } = this.#current.get();
-    await (this.#store.coordinates ? this.gather({ keep: true }) : live.snapshot());
+    await (this.#store.model.coordinates ? this.gather({ keep: true }) : live.snapshot());
   }
 
   /**
@@ -86,7 +86,7 @@ export class Coordinator {
 
   /** Tells all shards what to do. Those that cannot be reached hear of it later. */
   async announce(): Promise<void> {
-    if (this.#store.coordinates) await this.#turns.take(() => this.#orderAll(false));
+    if (this.#store.model.coordinates) await this.#turns.take(() => this.#orderAll(false));
   }
 
   /**
@@ -96,10 +96,11 @@ export class Coordinator {
    */
   takeOver(relearning: Relearning): Promise<boolean> {
     return this.#turns.take(async () => {
-      const { shards, term } = this.#store;
+      const { shards } = this.#store;
+      const { coordinates, term } = this.#store.model;
       const startedAt = this.#store.relearning.begun?.startedAt;
-      const caughtUp = !this.#store.coordinates || (await this.#orderAll(false));
-      if (!caughtUp || this.#store.term !== term || this.#store.relearning.begun?.startedAt !== startedAt) return false;
+      const caughtUp = !coordinates || (await this.#orderAll(false));
+      if (!caughtUp || this.#store.model.term !== term || this.#store.relearning.begun?.startedAt !== startedAt) return false;
       return relearning.takeOver({}, () => {
         shards.merged.deleteAfter(-1);
         this.#store.raiseTerm();
@@ -110,7 +111,7 @@ export class Coordinator {
 
   /** Gives all shards an order. Returns whether all have done it and have learnt their logs again. */
   async #orderAll(keep: boolean): Promise<boolean> {
-    const { config } = this.#store;
+    const { config } = this.#store.model;
     await Promise.allSettled(this.#unknown(config).map((shard) => this.#order(shard, config, NOTHING, true)));
     const given = this.#allot(config);
     const answers = await this.#orderEach(others(config), given, keep);
@@ -124,7 +125,7 @@ export class Coordinator {
   }
 
   #orderEach(shards: readonly number[], allowances: readonly Allowance[], keep: boolean): Promise<PromiseSettledResult<boolean>[]> {
-    const { config } = this.#store;
+    const { config } = this.#store.model;
     const unknown = this.#unknown(config);
     const orders = shards.map((shard) => this.#order(shard, config, unknown.includes(shard) ? NOTHING : allowances[shard], keep));
     return Promise.allSettled(orders);
@@ -133,12 +134,12 @@ export class Coordinator {
   /**
    * Makes new shards of a configuration that the model is about to get, unless the model has changed since. Before an isolate hears of
    * them, they have their parts of the limits.
-   * @param since the `configuration` of the store from which that one was made. @throws {Problem} 503 if a new shard cannot be reached.
+   * @param since the epoch of the store in which that one was made. @throws {Problem} 503 if a new shard cannot be reached.
    */
-  admit(config: ModelConfig, since: string | undefined): Promise<void> {
+  admit(config: ModelConfig, since: number): Promise<void> {
     return this.#turns.take(async () => {
-      if (this.#store.configuration !== since) return;
-      const present = others(this.#store.config);
+      if (this.#store.epoch !== since) return;
+      const present = others(this.#store.model.config);
       const fresh = others(config).slice(present.length);
       const orderNew = (allowances?: readonly Allowance[]) =>
         Promise.all(fresh.map((shard) => this.#order(shard, config, allowances?.[shard] ?? NOTHING, true)));
@@ -155,19 +156,20 @@ export class Coordinator {
 
   /** The shards' parts of the limits, by their numbers. This shard takes its own at once, so that the others may get what it gives up. */
   #allot(config: ModelConfig): Allowance[] {
-    this.#store.transact(() => this.#store.allowances.grant(this.#allowances(config)[0]));
+    this.#store.transact(() => this.#store.grant(this.#allowances(config)[0]));
     return this.#allowances(config);
   }
 
   #allowances(config: ModelConfig): Allowance[] {
-    const { used, allowances, shards } = this.#store;
+    const { used, shards, model } = this.#store;
     const parts = others(config).map((shard) => shards.find(shard) ?? { used: NOTHING, committed: NOTHING });
-    return allotted(config.limits, [{ used, committed: committedTo(allowances.granted, used) }, ...parts]);
+    return allotted(config.limits, [{ used, committed: committedTo(model.granted ?? model.config.limits, used) }, ...parts]);
   }
 
   /** Returns whether the shard has learnt its log again, but for a page at most. */
   async #order(shard: number, config: ModelConfig, allowance: Allowance, keep: boolean): Promise<boolean> {
-    const { generation, term, catalogue, retainedSince: horizon, homes, configuredAt } = this.#store;
+    const { catalogue, configuredAt } = this.#store;
+    const { name: model, generation, term, horizon, homes } = this.#store.model;
     const { begun, last: relearnt } = this.#store.relearning;
     const known = this.#store.shards.find(shard);
     const actions = known?.catalogue === catalogue.version ? null : catalogue.actions;
@@ -181,10 +183,10 @@ export class Coordinator {
     };
     // Before the order leaves, because its answer may be lost.
     if (known) this.#store.transact(() => this.#store.shards.commit(shard, committedTo(allowance, known.committed)));
-    const name = shardName(this.#store.name, shard);
+    const name = shardName(model, shard);
     const { seq, parts, used, caughtUp } = await learner(this.#env, name, (stub) => stub.follow(name, order));
     // A reset or a rollback was faster.
-    if (this.#store.generation !== generation || this.#store.term !== term) return false;
+    if (this.#store.model.generation !== generation || this.#store.model.term !== term) return false;
     const answered: Shard = {
       ...{ seq, term, used, catalogue: catalogue.version, first: known?.first ?? seq, back: known?.back ?? null },
       committed: committedTo(allowance, used),
@@ -194,7 +196,8 @@ export class Coordinator {
   }
 
   async #merge(keep: boolean): Promise<void> {
-    const { shards, term, config, configuration } = this.#store;
+    const { shards, epoch } = this.#store;
+    const { term, config } = this.#store.model;
     const rows = others(config).map((shard) => shards.find(shard));
     if (rows.some((row) => row?.term !== term)) {
       throw new Unreachable("a shard of the model has not been reached since it was made, rolled back or relearnt");
@@ -206,7 +209,7 @@ export class Coordinator {
     if (isKept && !this.#store.hasChangedAfter(version) && shards.markOf(version)?.shards.join() === seqs.join()) return;
     const sums = [own.parts, ...others(config).map((shard) => shards.sumsOf(shard) as Uint8Array[])];
     const policies = await mergedPolicies(sums);
-    if (this.#store.configuration !== configuration || this.#store.term !== term) throw new Problem(503, "the model is starting again");
+    if (this.#store.epoch !== epoch) throw new Problem(503, "the model is starting again");
     const parts = policies.map((recommender) => recommender.snapshot());
     const mark = { digest: policies[0].policy.digest(), shards: seqs };
     this.#store.transact(() => shards.saveMerged(parts, mark, keep));
@@ -215,7 +218,7 @@ export class Coordinator {
 
   /** The policies that decide: those of this learner, or merged ones. Those only decide: whatever they learnt would be lost. */
   async deciding(own: Policies): Promise<Policies> {
-    return this.#store.coordinates ? this.merged() : own;
+    return this.#store.model.coordinates ? this.merged() : own;
   }
 
   /** The policies with the sums of all shards. @throws {Problem} 503 while a shard has not taken part. */
@@ -235,16 +238,17 @@ export class Coordinator {
    * @throws {Problem} 409 if a shard does not keep the version, 503 if one cannot be reached, or the version is not kept any more.
    */
   rollBack(version: number): Promise<void> {
-    if (!this.#store.coordinates) return this.#current.get().live.rollBack(version);
+    if (!this.#store.model.coordinates) return this.#current.get().live.rollBack(version);
     return this.#turns.take(async () => {
-      const { shards, config, term } = this.#store;
+      const { shards } = this.#store;
+      const { name, config, term } = this.#store.model;
       const kept = shards.merged.kept(version);
       const mark = shards.markOf(version);
       if (!kept || !mark) throw new Problem(503, "the model is starting again");
       // A shard that is younger than the version goes back to its beginning.
       const backs = others(config).map((shard) => mark.shards[shard] ?? (shards.find(shard) as Shard).first);
       const keeps = await Promise.all(
-        others(config).map((shard) => learner(this.#env, shardName(this.#store.name, shard), (stub) => stub.keeps(backs[shard - 1]))),
+        others(config).map((shard) => learner(this.#env, shardName(name, shard), (stub) => stub.keeps(backs[shard - 1]))),
       );
       if (keeps.includes(false)) throw new Problem(409, `version: shard ${keeps.indexOf(false) + 1} does not keep its part of ${version}`);
       await this.#current.get().live.rollBack(mark.shards[0], () => {

@@ -23,30 +23,30 @@ export async function follow(shard: Shard, name: string, order: Order, watermark
   const { generation, config, homes, horizon, catalogue, term, back } = order;
   const isNew = !store.exists;
   if (isNew) store.create({ name, config, generation, watermark, homes });
-  if (store.generation > generation) {
-    throw new Problem(409, `the shard is of generation ${store.generation}, and the order of the earlier ${generation}`);
+  if (store.model.generation > generation) {
+    throw new Problem(409, `the shard is of generation ${store.model.generation}, and the order of the earlier ${generation}`);
   }
   if (isNew) store.transact(() => store.beginAt(horizon, term));
-  if (store.generation < generation) {
+  if (store.model.generation < generation) {
     await abandon(async () => {
-      if (!store.exists || store.generation >= generation) return;
+      if (!store.exists || store.model.generation >= generation) return;
       store.reset(config, generation, homes);
       store.transact(() => store.beginAt(horizon, term));
     });
     return follow(shard, name, order, watermark);
   }
-  if (store.term < term) {
+  if (store.model.term < term) {
     const raised = () => store.raiseTerm(term);
     if (back !== null) await current.get().live.rollBack(back, raised);
     else if (order.relearnt) await takeOver({ store, relearning }, { ...order.relearnt, config }, raised);
-    if (store.term < term) throw new Problem(503, "the shard has not learnt its log again");
+    if (store.model.term < term) throw new Problem(503, "the shard has not learnt its log again");
   }
-  if (store.term > term) throw new Problem(409, `the shard is of term ${store.term}, and the order of the earlier ${term}`);
-  if (!isSame(store.config, config)) store.reconfigure(config, order.configuredAt);
-  if (catalogue.actions && store.coordinated !== catalogue.version) store.coordinate(catalogue.actions, catalogue.version);
+  if (store.model.term > term) throw new Problem(409, `the shard is of term ${store.model.term}, and the order of the earlier ${term}`);
+  if (!isSame(store.model.config, config)) store.reconfigure(config, order.configuredAt);
+  if (catalogue.actions && store.model.coordinated !== catalogue.version) store.coordinate(catalogue.actions, catalogue.version);
   const begun = order.relearning;
   if (begun) beginAs(begun, { store, relearning });
-  store.transact(() => store.allowances.grant(order.allowance));
+  store.transact(() => store.grant(order.allowance));
 }
 
 type ModelOf = { readonly config: ModelConfig; readonly startedAt: number; readonly at: number };

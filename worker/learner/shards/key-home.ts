@@ -47,7 +47,7 @@ export class KeyHome {
   /** Takes events here, at the home of their key, or at the shard of their impression. @throws {Problem} 503 if it cannot be reached. */
   async ingest(events: Events): Promise<Ingested[]> {
     const keyed = events.flatMap((event, place) => ("key" in event && !("impression" in event) ? [{ event, place }] : []));
-    if (this.#store.config.shards === 1 || keyed.length === 0) return this.#current.get().live.ingest(events);
+    if (this.#store.model.config.shards === 1 || keyed.length === 0) return this.#current.get().live.ingest(events);
     const ingested = new Array<Ingested>(events.length);
     const homes = await Promise.all(keyed.map(async (each) => ({ ...each, shard: await this.#homeOf(each.event) })));
     const [ahead, own] = [homes.filter(({ shard }) => shard !== this.#shard), homes.filter(({ shard }) => shard === this.#shard)];
@@ -202,11 +202,11 @@ export class KeyHome {
   }
 
   get #shard(): number {
-    return this.#store.shard;
+    return this.#store.model.shard;
   }
 
   #nameOf(shard: number): string {
-    return shardName(shardOf(this.#store.name).model, shard);
+    return shardName(shardOf(this.#store.model.name).model, shard);
   }
 }
 

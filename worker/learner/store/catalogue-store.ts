@@ -65,16 +65,6 @@ export class CatalogueStore {
     return this.#database.query<{ content: string }>(`${query} > ? ORDER BY seq`, after).map(({ content }) => JSON.parse(content));
   }
 
-  /** Version and time of the newest catalogue in KV; version 0 before the first. */
-  get written(): { readonly version: number; readonly at: number | null } {
-    const { catalogued, catalogued_at } = this.#database.model;
-    return { version: catalogued, at: catalogued_at };
-  }
-
-  setWritten(version: number, at: number): void {
-    this.#database.set("catalogued = max(catalogued, ?), catalogued_at = ?", version, at);
-  }
-
   /** One mark each for the changes before a row, which have the catalogue of that time. @param changes the marks that are forgotten. */
   renew(changes: readonly { readonly seq: number; readonly content: string }[]): void {
     for (const [part, { seq }] of zippedAtEnd(wholeIn(actionsAfter(changes), changes.length), changes)) {

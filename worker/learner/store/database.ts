@@ -4,25 +4,6 @@ import type { CounterName, DelayCounter, GoalCounter } from "../../rpc/counters.
 const SLOT_MS = 900_000;
 const SLOTS = 4 * 7 * 96;
 
-/** The single row of the table `model`: what changes seldom. */
-export interface ModelRow {
-  readonly name: string;
-  readonly config: string;
-  readonly generation: number;
-  readonly watermark: number;
-  readonly audited: number;
-  readonly horizon: number;
-  readonly published: number;
-  readonly published_at: number | null;
-  readonly catalogued: number;
-  readonly catalogued_at: number | null;
-  readonly sampled: number | null;
-  readonly homes: number;
-  readonly term: number;
-  readonly coordinated: number;
-  readonly allowance: string | null;
-}
-
 /** The single row of the table `progress`: what nearly every transaction changes. */
 export interface Progress {
   /** Number of the last row. */
@@ -48,12 +29,9 @@ export class Database {
   readonly sql: SqlStorage;
   readonly #storage: DurableObjectStorage;
   #pending?: Pending;
-  /** Cache of the table `model`. Every write to that table empties it. */
-  #row?: ModelRow;
   #progress?: Progress;
   /** The last slot that is known to be stored, by goal. */
   readonly #slots = new Map<string, number>();
-  #exists = false;
   readonly #listeners: (() => void)[] = [];
 
   constructor(storage: DurableObjectStorage) {
@@ -115,21 +93,9 @@ export class Database {
 
   /** Drops everything cached, after a change that bypasses the stores. */
   dropCaches(): void {
-    this.#row = undefined;
     this.#progress = undefined;
-    this.#exists = false;
     this.#slots.clear();
     for (const listener of this.#listeners) listener();
-  }
-
-  async deleteAll(): Promise<void> {
-    await this.#storage.deleteAll();
-    this.dropCaches();
-  }
-
-  get model(): ModelRow {
-    this.#row ??= this.query<ModelRow & Record<string, SqlStorageValue>>("SELECT * FROM model")[0];
-    return this.#row;
   }
 
   /** The last transaction's progress. */
@@ -142,36 +108,9 @@ export class Database {
     return this.#progress;
   }
 
-  /** Changes columns of the table `model`. */
-  set(assignments: string, ...values: unknown[]): void {
-    this.query(`UPDATE model SET ${assignments}`, ...values);
-    this.#row = undefined;
-  }
-
-  /** Whether a model was ever configured. A learner that is merely addressed has no tables. */
-  get exists(): boolean {
-    this.#exists ||= this.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'model'").length > 0;
-    return this.#exists;
-  }
-
-  /** Fills the empty tables `model` and `progress`. */
-  insertModel({
-    name,
-    config,
-    generation,
-    watermark,
-    homes,
-  }: Pick<ModelRow, "name" | "config" | "generation" | "watermark" | "homes">): void {
-    this.query(
-      "INSERT INTO model (only, name, config, generation, watermark, audited, horizon, homes) VALUES (1, ?1, ?2, ?3, ?4, ?4, 0, ?5)",
-      name,
-      config,
-      generation,
-      watermark,
-      homes,
-    );
+  /** Fills the empty table `progress`. */
+  beginProgress(): void {
     this.query("INSERT INTO progress VALUES (1, 0, NULL, '{}', '{}')");
-    this.#row = undefined;
     this.#progress = undefined;
   }
 

@@ -1,13 +1,11 @@
 import type { Catalogue } from "../../domain/catalogue/catalogue.ts";
-import { shardOf } from "../../domain/ids/shard.ts";
 import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
 import { earliest } from "../../domain/impression/bucket.ts";
-import { type ModelConfig, withDefaults } from "../../domain/model/model.ts";
+import type { ModelConfig } from "../../domain/model/model.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import type { Action } from "../../protocol/schema.ts";
 import { type CounterName, LEARNT } from "../../rpc/counters.ts";
 import type { Allowance } from "../../rpc/message.ts";
-import { AllowanceStore } from "./allowance-store.ts";
 import { ArchiveStore } from "./archive-store.ts";
 import { CatalogueStore } from "./catalogue-store.ts";
 import { ConversionStore } from "./conversion-store.ts";
@@ -16,10 +14,11 @@ import { CounterStore } from "./counts/counter-store.ts";
 import { DelayStore } from "./counts/delay-store.ts";
 import { HoldoutStore } from "./counts/holdout-store.ts";
 import { TallyStore } from "./counts/tally-store.ts";
-import { Database, type ModelRow } from "./database.ts";
+import { Database } from "./database.ts";
 import { ImpressionStore } from "./impressions/impression-store.ts";
 import { LinkStore } from "./impressions/link-store.ts";
 import { LogStore } from "./log-store.ts";
+import { type ModelState, ModelStore } from "./model-store.ts";
 import { RelearningStore } from "./relearning-store.ts";
 import { SampleStore } from "./sample-store.ts";
 import { checkSchema, createTables, TABLES } from "./schema.ts";
@@ -27,7 +26,7 @@ import { ShardStore } from "./shard-store.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 
 /** The first row of a model. */
-type Begun = Pick<ModelRow, "name" | "generation" | "watermark" | "homes"> & { readonly config: ModelConfig };
+type Begun = Pick<ModelState, "name" | "config" | "generation" | "watermark" | "homes">;
 
 /** The durable state of one model: its configuration, its time boundaries, and the changes that touch several tables at once. */
 export class LearnerStore {
@@ -47,24 +46,30 @@ export class LearnerStore {
   readonly catalogues: CatalogueStore;
   readonly counters: CounterStore;
   readonly samples: SampleStore;
-  readonly allowances: AllowanceStore;
-  #config?: { readonly text: string; readonly config: ModelConfig };
+  readonly #storage: DurableObjectStorage;
+  readonly #model: ModelStore;
+  /**
+   * Raised whenever what was made from the model is not valid any more: when it is created, reset, deleted, reconfigured, rolled back, or
+   * taken over by what was relearnt. A caller that has awaited compares it with the one before.
+   */
+  epoch = 0;
 
   constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
     this.database = new Database(storage);
+    this.#model = new ModelStore(this.database);
     this.tallies = new TallyStore(this.database);
     this.delays = new DelayStore(this.database);
     this.arms = new ArmStore(this.database);
-    this.holdouts = new HoldoutStore(this.database, this);
-    this.links = new LinkStore(this.database);
+    this.holdouts = new HoldoutStore(this.database, this.#model);
+    this.links = new LinkStore(this.database, this.#model);
     this.shards = new ShardStore(this.database);
     this.catalogues = new CatalogueStore(this.database);
     this.counters = new CounterStore(this.database);
-    this.samples = new SampleStore(this.database);
-    this.allowances = new AllowanceStore(this.database, this);
+    this.samples = new SampleStore(this.database, this.#model);
     this.impressions = new ImpressionStore(this.database, this);
     this.conversions = new ConversionStore(this.database, this.impressions);
-    this.log = new LogStore(this.database, this.impressions, this.conversions);
+    this.log = new LogStore(this.database, this.#model, this.impressions, this.conversions);
     this.snapshots = new SnapshotStore(this.database);
     this.archive = new ArchiveStore(this.database, this.impressions, this.conversions);
     this.relearning = new RelearningStore(this.database);
@@ -76,9 +81,14 @@ export class LearnerStore {
     return this.database.transact(change);
   }
 
-  /** @see Database.exists */
+  /** @see ModelStore.exists */
   get exists(): boolean {
-    return this.database.exists;
+    return this.#model.exists;
+  }
+
+  /** @see ModelStore.state */
+  get model(): ModelState {
+    return this.#model.state;
   }
 
   /** Creates the model, or one of its shards. It takes nothing that was shown before `watermark`. */
@@ -90,7 +100,9 @@ export class LearnerStore {
   }
 
   #begin({ config, ...row }: Begun): void {
-    this.database.insertModel({ ...row, config: JSON.stringify(config) });
+    this.epoch++;
+    this.#model.insert({ ...row, config });
+    this.database.beginProgress();
     this.transact(() => this.holdouts.note(config.holdout, this.database.mark("configuration", config), 0));
   }
 
@@ -99,26 +111,29 @@ export class LearnerStore {
    * before `now`, the new generation, are not taken.
    */
   reset(config: ModelConfig, now: number, homes = config.shards): void {
-    const { name, catalogue } = this;
-    const { published_at, catalogued_at } = this.database.model;
+    const { catalogue } = this;
+    const { name, published, catalogued } = this.model;
     this.transact(() => {
       for (const table of TABLES) this.database.query(`DELETE FROM ${table}`);
       this.database.dropCaches();
       this.#begin({ name, config, generation: now, watermark: 0, homes });
       this.catalogues.replace(catalogue.actions);
-      this.database.set("horizon = ?, published_at = ?, catalogued_at = ?", now, published_at, catalogued_at);
+      this.#model.set("horizon = ?, published_at = ?, catalogued_at = ?", now, published.at, catalogued.at);
     });
   }
 
   /** Deletes the model and everything stored of it. */
-  deleteAll(): Promise<void> {
-    return this.database.deleteAll();
+  async deleteAll(): Promise<void> {
+    await this.#storage.deleteAll();
+    this.database.dropCaches();
+    this.epoch++;
   }
 
   /** @param since the version of the model that has the configuration, if its coordinator says so. Default: the number of the mark. */
   reconfigure(config: ModelConfig, since?: number): void {
     this.transact(() => {
-      this.database.set("config = ?", JSON.stringify(config));
+      this.epoch++;
+      this.#model.set("config = ?", JSON.stringify(config));
       const seq = this.database.mark("configuration", config);
       this.holdouts.note(config.holdout, seq, since ?? seq);
     });
@@ -130,61 +145,26 @@ export class LearnerStore {
     return this.database.query<{ seq: number | null }>(query)[0].seq ?? 0;
   }
 
-  get name(): string {
-    return this.database.model.name;
-  }
-
-  get config(): ModelConfig {
-    const { config: text } = this.database.model;
-    if (this.#config?.text !== text) this.#config = { text, config: withDefaults(JSON.parse(text)) };
-    return this.#config.config;
-  }
-
-  /** Number of this learner among the shards of its model. Shard 0 coordinates the others. */
-  get shard(): number {
-    return shardOf(this.name).shard;
-  }
-
-  /** Whether other shards have impressions of the model, and this learner merges their sums. */
-  get coordinates(): boolean {
-    return this.config.shards > 1 && this.shard === 0;
-  }
-
   /** The snapshots that isolates get: those of this learner, or merged ones. */
   get editions(): SnapshotStore {
-    return this.coordinates ? this.shards.merged : this.snapshots;
-  }
-
-  /** Rollbacks and takeovers of all shards of the model so far. */
-  get term(): number {
-    return this.database.model.term;
+    return this.model.coordinates ? this.shards.merged : this.snapshots;
   }
 
   /** Begins a shard whose model holds impressions since a time, and has been rolled back so often. */
   beginAt(horizon: number, term: number): void {
-    this.database.set("horizon = max(horizon, ?), term = ?", horizon, term);
+    this.#model.set("horizon = max(horizon, ?), term = ?", horizon, term);
   }
 
   /** Counts a rollback or a takeover of all shards. @param to the coordinator's count, by default one more. */
-  raiseTerm(to = this.term + 1): void {
-    this.database.set("term = ?", to);
-  }
-
-  /** Shards of the model when its generation began. They know the join keys and the callers' own ids. */
-  get homes(): number {
-    return this.database.model.homes;
-  }
-
-  /** Version of the coordinator's catalogue that this shard has. */
-  get coordinated(): number {
-    return this.database.model.coordinated;
+  raiseTerm(to = this.model.term + 1): void {
+    this.#model.set("term = ?", to);
   }
 
   /** Takes the coordinator's catalogue. */
   coordinate(actions: readonly Action[], version: number): void {
     this.transact(() => {
       this.catalogues.replace(actions);
-      this.database.set("coordinated = ?", version);
+      this.#model.set("coordinated = ?", version);
     });
   }
 
@@ -194,9 +174,15 @@ export class LearnerStore {
     return this.database.query<{ count: number }>(snapshots, version)[0].count === this.seq - version;
   }
 
+  /** Takes the part of the model's limits that the coordinator grants this shard. */
+  grant(allowance: Allowance): void {
+    const text = JSON.stringify(allowance);
+    if (text !== JSON.stringify(this.model.granted)) this.#model.set("allowance = ?", text);
+  }
+
   /** The part of the model's limits that this learner uses. */
   get used(): Allowance {
-    return { open: this.tallies.countSince(this.watermark), bytes: this.bytes, deferred: this.waiting };
+    return { open: this.tallies.countSince(this.model.watermark), bytes: this.bytes, deferred: this.waiting };
   }
 
   /** Number of deferred impressions, and of reports for impressions that are not registered. **Cost:** linear in it. */
@@ -215,36 +201,9 @@ export class LearnerStore {
     this.conversions.deleteWaiting(before);
   }
 
-  /** Names the configuration, the generation and the last relearning. Changes with each of them; undefined without a model. */
-  get configuration(): string | undefined {
-    if (!this.exists) return undefined;
-    const { config, generation } = this.database.model;
-    return `${generation} ${this.relearning.last?.startedAt ?? 0} ${config}`;
-  }
-
-  /** Start of the model, in ms since 1970. A model that was reset has a later generation. */
-  get generation(): number {
-    return this.database.model.generation;
-  }
-
   /** @see Database.seq */
   get seq(): number {
     return this.database.seq;
-  }
-
-  /** Buckets that end at this time or earlier are closed, in ms since 1970. */
-  get watermark(): number {
-    return this.database.model.watermark;
-  }
-
-  /** Buckets that end at this time or earlier are audited, in ms since 1970. */
-  get audited(): number {
-    return this.database.model.audited;
-  }
-
-  /** The log holds impressions shown at this time or later, in ms since 1970. */
-  get retainedSince(): number {
-    return this.database.model.horizon;
   }
 
   /** Whether the configuration has changed after a version. */
@@ -255,13 +214,8 @@ export class LearnerStore {
 
   /** Version that isolates may take from the learner, in KV or not yet; -1 before the first. */
   get offered(): number {
-    return this.editions.newestKeptAfter(this.published.version);
-  }
-
-  /** Version and time of the newest publication in KV; version -1 before the first. */
-  get published(): { readonly version: number; readonly at: number | null } {
-    const { published, published_at } = this.database.model;
-    return { version: published, at: published_at };
+    const { coordinates, published } = this.model;
+    return (coordinates ? this.shards.merged : this.snapshots).newestKeptAfter(published.version);
   }
 
   /** Size of all stored data. */
@@ -270,11 +224,20 @@ export class LearnerStore {
   }
 
   setPublished(version: number, at: number): void {
-    this.database.set("published = max(published, ?), published_at = ?", version, at);
+    this.#model.set("published = max(published, ?), published_at = ?", version, at);
+  }
+
+  setCatalogued(version: number, at: number): void {
+    this.#model.set("catalogued = max(catalogued, ?), catalogued_at = ?", version, at);
+  }
+
+  /** Moves the bounds of closing and audit, under another window. */
+  moveBounds(watermark: number, audited: number): void {
+    this.#model.set("watermark = ?, audited = ?", watermark, audited);
   }
 
   raiseAudited(to: number): void {
-    this.database.set("audited = max(audited, ?)", to);
+    this.#model.set("audited = max(audited, ?)", to);
   }
 
   /** The newest catalogue. */
@@ -287,7 +250,8 @@ export class LearnerStore {
     relearnt: { readonly config: ModelConfig; readonly startedAt: number; readonly digest: string; readonly at?: number },
     parts: Uint8Array[],
   ): void {
-    this.database.set("config = ?", JSON.stringify(relearnt.config));
+    this.epoch++;
+    this.#model.set("config = ?", JSON.stringify(relearnt.config));
     this.delays.recount(relearnt.config);
     const seq = this.relearning.mark({ ...relearnt, counts: this.#learntCounts() });
     this.holdouts.note(relearnt.config.holdout, seq, relearnt.at ?? seq);
@@ -309,8 +273,8 @@ export class LearnerStore {
   close(before: number): void {
     this.impressions.deleteWaiting(before, "all");
     // Earlier ones were looked at when their buckets closed. Only an import adds rows there.
-    this.conversions.expire(this.watermark, before);
-    this.database.set("watermark = max(watermark, ?)", before);
+    this.conversions.expire(this.model.watermark, before);
+    this.#model.set("watermark = max(watermark, ?)", before);
   }
 
   /**
@@ -321,14 +285,14 @@ export class LearnerStore {
     const first = firstIdAt(time);
     this.database.query("DELETE FROM conversions WHERE impression < ?", first);
     this.database.query("DELETE FROM erased WHERE at < ?", time);
-    this.impressions.deleteBefore(time, this.config);
+    this.impressions.deleteBefore(time, this.model.config);
     this.relearning.deleteBefore(time);
     this.links.deleteBefore(time);
     const tables = ["blocks", "deferred", "conversions", "snapshots", "merged_snapshots"];
     const left = tables.map((table) => `SELECT min(seq) AS seq FROM ${table}`).join(" UNION ALL ");
     const [{ seq }] = this.database.query<{ seq: number | null }>(`SELECT min(seq) AS seq FROM (${left})`);
     this.#pruneMarks(Math.min(seq ?? 0, marksBefore));
-    this.database.set("horizon = max(horizon, ?)", time);
+    this.#model.set("horizon = max(horizon, ?)", time);
   }
 
   /** Replaces the marks before a row by one mark each for the configuration and the catalogue of that time. */
@@ -350,7 +314,7 @@ export class LearnerStore {
   erase(id: string): void {
     this.conversions.erase(id);
     this.relearning.blocks.erase(id);
-    this.impressions.erase(id, this.config);
+    this.impressions.erase(id, this.model.config);
     this.database.mark("erasure", { impression: id });
   }
 
@@ -362,7 +326,7 @@ export class LearnerStore {
 
   /** Refuses a stored conversion that the policies do not take, and counts it. What its impression has brought is corrected. */
   skip(seq: number): void {
-    const { config } = this;
+    const { config } = this.model;
     const touched = this.conversions.refuse(seq, config.goals);
     const left = touched === undefined ? undefined : this.conversions.recounted(touched, config.goals);
     if (left) this.impressions.outcomes.correct(left.impression, left.after, config);
@@ -374,8 +338,9 @@ export class LearnerStore {
    * that decisions of that time can be repeated, and that closing does not bring them back. They may be sent again.
    */
   rollBack({ seq: version, parts }: StoredSnapshot): void {
+    this.epoch++;
     const touched = this.conversions.undoAfter(version);
-    const { config } = this;
+    const { config } = this.model;
     this.impressions.voidAfter(version, config);
     for (const id of touched) {
       const left = this.conversions.recounted(id, config.goals);

@@ -2,7 +2,6 @@ import type { LogRow } from "../../domain/archive/log-line.ts";
 import type { StoredConversion } from "../../domain/conversion/conversion.ts";
 import { Fold } from "../../domain/conversion/fold.ts";
 import type { RewardChange } from "../../domain/conversion/reward.ts";
-import { shardOf } from "../../domain/ids/shard.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { type AppendedImpression, appendedOf, placeOf, type StoredImpression } from "../../domain/impression/impression.ts";
 import type { Goals } from "../../domain/model/goals.ts";
@@ -10,6 +9,7 @@ import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
 import type { ImpressionStore } from "./impressions/impression-store.ts";
 import { inOrder } from "./in-order.ts";
+import type { ModelStore } from "./model-store.ts";
 
 /** Most rows of a page, and about as many bytes. A remote call takes 32 MiB. */
 const PAGE_LINES = 1000;
@@ -27,11 +27,13 @@ export type ReplayStep =
 /** The event log of a model: the rows of several tables in the order of their common sequence. */
 export class LogStore {
   readonly #database: Database;
+  readonly #model: ModelStore;
   readonly #impressions: ImpressionStore;
   readonly #conversions: ConversionStore;
 
-  constructor(database: Database, impressions: ImpressionStore, conversions: ConversionStore) {
+  constructor(database: Database, model: ModelStore, impressions: ImpressionStore, conversions: ConversionStore) {
     this.#database = database;
+    this.#model = model;
     this.#impressions = impressions;
     this.#conversions = conversions;
   }
@@ -64,7 +66,7 @@ export class LogStore {
   }
 
   get #copied(): readonly string[] {
-    return shardOf(this.#database.model.name).shard > 0 ? COPIED : [];
+    return this.#model.state.shard > 0 ? COPIED : [];
   }
 
   /** Number of rows after a row, up to another. **Cost:** linear in the numbers of blocks, conversions and marks. */

@@ -30,7 +30,7 @@ export class Archive {
 
   /** End of the day whose rows are archived and forgotten together with those of a time. */
   untilOf(shownAt: number): number {
-    return dayOf(shownAt, this.#store.config.window.ms).until;
+    return dayOf(shownAt, this.#store.model.config.window.ms).until;
   }
 
   /**
@@ -61,7 +61,8 @@ export class Archive {
     if (begun) this.#store.transact(() => archive.giveUp(begun));
     const oldest = this.#store.oldestSince(0);
     if (oldest === undefined || this.untilOf(oldest) > before) return undefined;
-    return this.#store.transact(() => archive.begin(oldest, this.#store.config.window.ms, this.#store.retainedSince));
+    const { config, horizon } = this.#store.model;
+    return this.#store.transact(() => archive.begin(oldest, config.window.ms, horizon));
   }
 
   /** @throws {Problem} 503 if a reset or a rollback has changed the volume's rows. */
@@ -74,7 +75,8 @@ export class Archive {
 
   /** Writes the next file of a volume. Returns false if nothing is left. */
   async #write(volume: Volume): Promise<boolean> {
-    const { archive, name: model, generation } = this.#store;
+    const { archive } = this.#store;
+    const { name: model, generation } = this.#store.model;
     const ofDay = archive.parts([volume.day]);
     const last = ofDay.findLast(({ until }) => until === volume.until)?.last ?? 0;
     const { day, from, until, marksBefore: whole, version } = volume;
@@ -92,7 +94,7 @@ export class Archive {
   }
 
   #folder(day: number): string {
-    const { name, generation } = this.#store;
+    const { name, generation } = this.#store.model;
     return `model=${name}/generation=${generation}/day=${new Date(day).toISOString().slice(0, 10)}/`;
   }
 

@@ -4,7 +4,7 @@ import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { auditedAt, bucketAt, bucketEnd, closesAt } from "../../domain/impression/bucket.ts";
 import type { Environment } from "../../environment.ts";
 import { EventJournal, type NotedEvent } from "../../kv/event-journal.ts";
-import type { CurrentModel } from "../model/current-model.ts";
+import type { CurrentModel, Model } from "../model/current-model.ts";
 import { isMissing } from "../model/ledger.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Task } from "./upkeep.ts";
@@ -27,21 +27,21 @@ export class Closing {
   }
 
   get tasks(): readonly Task[] {
-    const timing = () => this.#current.get().timing;
     return [
       { due: () => (this.#marks.get(WAS_BEHIND) === undefined ? undefined : Date.now()), run: () => this.#enterRefused() },
       {
         // Only buckets with rows make it due, because listing the journal costs a request to KV.
-        due: () => timeOf(this.#store.oldestSince(this.#store.watermark), (open) => closesAt(open, timing())),
-        dueWith: (shownAt) => closesAt(shownAt, timing()),
+        due: ({ state, timing }) => timeOf(this.#store.oldestSince(state.watermark), (open) => closesAt(open, timing)),
+        dueWith: ({ timing }, shownAt) => closesAt(shownAt, timing),
         run: () => this.close(),
       },
-      { due: () => timeOf(this.#unaudited, (closed) => auditedAt(closed, timing())), run: () => this.#audit() },
+      { due: (model) => timeOf(this.#unaudited(model), (closed) => auditedAt(closed, model.timing)), run: () => this.#audit() },
     ];
   }
 
   get journal(): EventJournal {
-    return new EventJournal(this.#env.EVENTS, this.#store.name, this.#current.get().timing);
+    const { state, timing } = this.#current.get();
+    return new EventJournal(this.#env.EVENTS, state.name, timing);
   }
 
   /**
@@ -54,7 +54,7 @@ export class Closing {
     await this.#enterNoted();
     const [store, journal, { timing }] = [this.#store, this.journal, this.#current.get()];
     for (;;) {
-      const oldest = store.oldestSince(store.watermark);
+      const oldest = store.oldestSince(store.model.watermark);
       if (oldest === undefined || closesAt(oldest, timing) > Date.now()) return;
       for await (const unknown of missing(store, journal.list(bucketAt(oldest, timing.windowMs)))) this.#current.get().live.ingest(unknown);
       store.transact(() => store.close(bucketEnd(oldest, timing.windowMs)));
@@ -65,7 +65,7 @@ export class Closing {
   async #enterNoted(): Promise<void> {
     const [store, journal] = [this.#store, this.journal];
     for await (const noted of journal.noted()) {
-      const open = noted.filter(({ impression }) => shownAtOf(impression) >= store.watermark);
+      const open = noted.filter(({ impression }) => shownAtOf(impression) >= store.model.watermark);
       this.#current.get().live.ingest(open.filter((event) => lacks(store, event)));
       await journal.settle(open);
     }
@@ -78,16 +78,16 @@ export class Closing {
   }
 
   /** Time of the oldest impression in a closed bucket that is not audited. */
-  get #unaudited(): number | undefined {
-    const oldest = this.#store.oldestSince(this.#store.audited);
-    return oldest !== undefined && oldest < this.#store.watermark ? oldest : undefined;
+  #unaudited({ state }: Model): number | undefined {
+    const oldest = this.#store.oldestSince(state.audited);
+    return oldest !== undefined && oldest < state.watermark ? oldest : undefined;
   }
 
   /** Compares closed buckets with the journal again, a day later. Events that closing missed are counted and do not enter. */
   async #audit(): Promise<void> {
     const [store, journal, { timing }] = [this.#store, this.journal, this.#current.get()];
     for (;;) {
-      const oldest = this.#unaudited;
+      const oldest = this.#unaudited(this.#current.get());
       if (oldest === undefined || auditedAt(oldest, timing) > Date.now()) return;
       let missed = 0;
       for await (const unknown of missing(store, journal.list(bucketAt(oldest, timing.windowMs)))) missed += unknown.length;
@@ -110,5 +110,5 @@ async function* missing(store: LearnerStore, pages: AsyncGenerator<ConversionEve
 }
 
 function lacks(store: LearnerStore, { notedAt, ...event }: NotedEvent): boolean {
-  return isMissing(store, { ...event, reward: event.reward === null ? null : toDyadic(event.reward) }, store.config, notedAt);
+  return isMissing(store, { ...event, reward: event.reward === null ? null : toDyadic(event.reward) }, store.model.config, notedAt);
 }

@@ -1,4 +1,4 @@
-import type { CurrentModel } from "../model/current-model.ts";
+import type { CurrentModel, Model } from "../model/current-model.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Task } from "./upkeep.ts";
 
@@ -7,13 +7,13 @@ const TOGETHER_MS = 30_000;
 
 /** Deletes deferred impressions, and reports for unregistered ones, that have waited too long. They cannot be activated any more. */
 export function deferral(store: LearnerStore, current: CurrentModel): Task {
-  const dueAfter = (shownAt: number) => shownAt + current.get().config.deferral.ms + TOGETHER_MS;
+  const dueAfter = ({ config }: Model, shownAt: number) => shownAt + config.deferral.ms + TOGETHER_MS;
   return {
-    due() {
+    due(model) {
       const oldest = store.oldestWaiting;
-      return oldest === undefined ? undefined : dueAfter(oldest);
+      return oldest === undefined ? undefined : dueAfter(model, oldest);
     },
-    dueWith: (shownAt, isDeferred) => (isDeferred ? dueAfter(shownAt) : undefined),
+    dueWith: (model, shownAt, isDeferred) => (isDeferred ? dueAfter(model, shownAt) : undefined),
     async run() {
       const { config } = current.get();
       store.transact(() => store.deleteWaiting(Date.now() - config.deferral.ms));

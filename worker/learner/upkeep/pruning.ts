@@ -1,5 +1,5 @@
 import { bucketAt, forgottenAt, forgottenBefore } from "../../domain/impression/bucket.ts";
-import type { CurrentModel } from "../model/current-model.ts";
+import type { CurrentModel, Model } from "../model/current-model.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Archive } from "./archive.ts";
 import type { Task } from "./upkeep.ts";
@@ -8,10 +8,11 @@ import type { Task } from "./upkeep.ts";
 export function pruning(store: LearnerStore, current: CurrentModel): Task {
   return {
     // Rows are forgotten by policies that have learnt them.
-    due: () => (current.get().live.isUnreadable ? undefined : forgottenSince(store.oldestSince(0), current)),
+    due: (model) => (model.live.isUnreadable ? undefined : forgottenSince(store.oldestSince(0), model)),
     run() {
-      const before = Math.min(store.audited, dueBefore(current));
-      return current.get().live.snapshotAnd(() => store.prune(before));
+      const model = current.get();
+      const before = Math.min(model.state.audited, dueBefore(model));
+      return model.live.snapshotAnd(() => store.prune(before));
     },
   };
 }
@@ -19,16 +20,17 @@ export function pruning(store: LearnerStore, current: CurrentModel): Task {
 /** Archives rows that are older than the retention by whole days, and forgets a day when all of it is archived. */
 export function archiving(store: LearnerStore, current: CurrentModel, archive: Archive): Task {
   return {
-    due() {
+    due(model) {
       // A model that learns its log again needs its rows until it takes over.
       if (store.relearning.begun) return undefined;
       const oldest = store.oldestSince(0);
-      return forgottenSince(oldest && archive.untilOf(oldest) - 1, current);
+      return forgottenSince(oldest && archive.untilOf(oldest) - 1, model);
     },
     run() {
-      const unaudited = store.oldestSince(store.audited);
-      const due = dueBefore(current);
-      const before = unaudited === undefined ? due : Math.min(due, bucketAt(unaudited, store.config.window.ms));
+      const model = current.get();
+      const unaudited = store.oldestSince(model.state.audited);
+      const due = dueBefore(model);
+      const before = unaudited === undefined ? due : Math.min(due, bucketAt(unaudited, model.timing.windowMs));
       return archive.run(before, ({ until, marksBefore }, andThen) =>
         current.get().live.snapshotAnd(() => {
           andThen();
@@ -40,13 +42,11 @@ export function archiving(store: LearnerStore, current: CurrentModel, archive: A
 }
 
 /** When rows of a time shown are forgotten. Undefined without a time. */
-function forgottenSince(shownAt: number | undefined, current: CurrentModel): number | undefined {
-  const { timing, config } = current.get();
+function forgottenSince(shownAt: number | undefined, { timing, config }: Model): number | undefined {
   return shownAt === undefined ? undefined : forgottenAt(shownAt, timing, config.retention.ms);
 }
 
 /** Rows shown before this time are to be forgotten now. */
-function dueBefore(current: CurrentModel): number {
-  const { timing, config } = current.get();
+function dueBefore({ timing, config }: Model): number {
   return forgottenBefore(Date.now(), timing, config.retention.ms);
 }

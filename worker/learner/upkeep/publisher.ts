@@ -40,7 +40,8 @@ export class Publisher {
   }
 
   async newest(): Promise<Encoded> {
-    const { generation, editions } = this.#store;
+    const { editions } = this.#store;
+    const { generation } = this.#store.model;
     const version = editions.newestVersion();
     if (this.#encoded?.generation !== generation || this.#encoded.version !== version) {
       const encoded = { generation, version, content: this.#encode() };
@@ -54,7 +55,8 @@ export class Publisher {
   }
 
   async #encode(): Promise<Encoded> {
-    const { name: model, generation, config, editions } = this.#store;
+    const { editions } = this.#store;
+    const { name: model, generation, config } = this.#store.model;
     const { seq: version, parts: saved }: StoredSnapshot = editions.newest() ?? { seq: 0, parts: [] };
     const catalogue = this.#store.catalogues.version(version);
     const header = { model, generation, version, publishedAt: Date.now(), config, catalogue };
@@ -72,7 +74,8 @@ export class Publisher {
 
   /** The whole catalogue at its newest version. */
   catalogue(): Promise<Uint8Array<ArrayBuffer>> {
-    const { name, generation, catalogue, config } = this.#store;
+    const { catalogue } = this.#store;
+    const { name, generation, config } = this.#store.model;
     if (this.#catalogue?.of !== catalogue || this.#catalogue.config !== config) {
       const record = wholeRecord(name, generation, catalogue, columnsOf(catalogue, config));
       this.#catalogue = { of: catalogue, config, bytes: encodeRecord(record) };
@@ -87,7 +90,8 @@ export class Publisher {
     const { publication, bytes } = await this.newest();
     const isBehind = isNewer(publication, held);
     // Read after the publication, so that it is at least the one that the publication names.
-    const { generation, catalogue } = this.#store;
+    const { catalogue } = this.#store;
+    const { generation } = this.#store.model;
     const version = held.generation === generation ? held.catalogue : -1;
     const record = version < catalogue.version ? await this.#catalogueAfter(version) : null;
     return {
@@ -99,7 +103,8 @@ export class Publisher {
   }
 
   #catalogueAfter(version: number): Promise<Uint8Array<ArrayBuffer>> {
-    const { name: model, generation, catalogue } = this.#store;
+    const { catalogue } = this.#store;
+    const { name: model, generation } = this.#store.model;
     const changes = this.#store.catalogues.changes(version, MOST_CHANGES);
     return changes ? encodeRecord({ model, generation, version: catalogue.version, base: version, changes }) : this.catalogue();
   }

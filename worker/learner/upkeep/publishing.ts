@@ -3,7 +3,7 @@ import { KV_WRITE_MS, publishesAt } from "../../domain/model/publication.ts";
 import type { Environment } from "../../environment.ts";
 import { PublicationStore } from "../../kv/publication-store.ts";
 import { learner, Unreachable } from "../../rpc/learner-client.ts";
-import type { CurrentModel } from "../model/current-model.ts";
+import type { CurrentModel, Model } from "../model/current-model.ts";
 import type { Coordinator } from "../shards/coordinator.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import { Turns } from "../turns.ts";
@@ -14,7 +14,7 @@ import type { Task } from "./upkeep.ts";
 export class Publishing {
   readonly publisher: Publisher;
   readonly #env: Environment;
-  readonly #stored: LearnerStore;
+  readonly #store: LearnerStore;
   readonly #current: CurrentModel;
   readonly #coordinator: Coordinator;
   /** Writes of the publication, because KV keeps the last one. */
@@ -22,38 +22,31 @@ export class Publishing {
 
   constructor(env: Environment, store: LearnerStore, current: CurrentModel, coordinator: Coordinator) {
     this.#env = env;
-    this.#stored = store;
+    this.#store = store;
     this.#current = current;
     this.#coordinator = coordinator;
     this.publisher = new Publisher(store);
   }
 
-  /** The store of the model. @throws {Problem} 404 if the model was deleted meanwhile. */
-  get #store(): LearnerStore {
-    this.#current.get();
-    return this.#stored;
-  }
-
   /** The tasks of the catalogue and of the model. */
   get tasks(): readonly Task[] {
-    const model = () => this.#modelDue();
+    const model = (model: Model) => this.#modelDue(model);
     return [
-      { due: () => this.#catalogueDue(), run: () => this.publishCatalogue() },
+      { due: (model) => this.#catalogueDue(model), run: () => this.publishCatalogue() },
       { due: model, dueWith: model, run: () => this.publish() },
     ];
   }
 
   /** When a catalogue that KV does not have is due. */
-  #catalogueDue(): number | undefined {
-    const { version, at } = this.#store.catalogues.written;
-    if (this.#store.shard > 0) return undefined;
-    return this.#store.catalogues.version() > version ? (at ?? 0) + KV_WRITE_MS : undefined;
+  #catalogueDue({ state: { shard, catalogued } }: Model): number | undefined {
+    if (shard > 0) return undefined;
+    return this.#store.catalogues.version() > catalogued.version ? (catalogued.at ?? 0) + KV_WRITE_MS : undefined;
   }
 
-  #modelDue(): number | undefined {
-    const { published, offered, seq, config, shard } = this.#store;
+  #modelDue({ live, config, state: { published, shard } }: Model): number | undefined {
+    const { offered, seq } = this.#store;
     // What takes over is published.
-    if (this.#current.get().live.isUnreadable) return undefined;
+    if (live.isUnreadable) return undefined;
     if (shard > 0) return publishesAt(published, seq, config);
     // A kept snapshot that KV does not have is due as soon as KV takes it.
     return offered > published.version ? (published.at ?? 0) + KV_WRITE_MS : publishesAt(published, seq, config);
@@ -66,9 +59,9 @@ export class Publishing {
 
   /** Takes the model out of KV. */
   async withdraw(): Promise<void> {
-    const { name, published, catalogues } = this.#stored;
+    const { name, published, catalogued } = this.#store.model;
     await kvWrite(published.at);
-    await kvWrite(catalogues.written.at);
+    await kvWrite(catalogued.at);
     await new PublicationStore(this.#env.EVENTS).delete(name);
   }
 
@@ -81,12 +74,13 @@ export class Publishing {
    * step can be repeated.
    */
   async publish(): Promise<void> {
-    if (this.#store.shard > 0) return this.#askCoordinator();
+    if (this.#store.model.shard > 0) return this.#askCoordinator();
     await this.#coordinator.keepEdition();
     return this.inTurn(async () => {
       // First, because the publication names the catalogue that it needs.
       await this.#putCatalogue();
-      const { published, editions } = this.#store;
+      const { editions } = this.#store;
+      const { published } = this.#store.model;
       // The turn before has published this change too.
       if (published.version === editions.newestVersion()) return;
       await kvWrite(published.at);
@@ -99,21 +93,25 @@ export class Publishing {
   }
 
   async #askCoordinator(): Promise<void> {
-    const { name, shard, seq } = this.#store;
+    const { seq } = this.#store;
+    const { name, shard } = this.#store.model;
     const isMember = await learner(this.#env, shardOf(name).model, (stub) => stub.gather(shard));
     // The model may never get a shard that was made for it. It has no impressions, so nothing is missing from a publication.
     if (!isMember) this.#store.transact(() => this.#store.setPublished(seq, Date.now()));
     // Else the alarm would ring again at once, and again.
-    if ((this.#modelDue() ?? Number.POSITIVE_INFINITY) <= Date.now()) throw new Unreachable("the coordinator has not reached this shard");
+    if ((this.#modelDue(this.#current.get()) ?? Number.POSITIVE_INFINITY) <= Date.now())
+      throw new Unreachable("the coordinator has not reached this shard");
   }
 
   /** Puts the catalogue into KV unless it is there, and notes that. */
   async #putCatalogue(): Promise<void> {
-    if (this.#catalogueDue() === undefined) return;
-    await kvWrite(this.#store.catalogues.written.at);
-    const { name: model, catalogue } = this.#store;
-    await new PublicationStore(this.#env.EVENTS).putCatalogue(await this.publisher.catalogue(), { model });
-    this.#store.transact(() => this.#store.catalogues.setWritten(catalogue.version, Date.now()));
+    const model = this.#current.get();
+    if (this.#catalogueDue(model) === undefined) return;
+    const { name, catalogued } = model.state;
+    await kvWrite(catalogued.at);
+    const { catalogue } = this.#store;
+    await new PublicationStore(this.#env.EVENTS).putCatalogue(await this.publisher.catalogue(), { model: name });
+    this.#store.transact(() => this.#store.setCatalogued(catalogue.version, Date.now()));
   }
 }
 

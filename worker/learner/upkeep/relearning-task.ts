@@ -1,3 +1,4 @@
+import type { Model } from "../model/current-model.ts";
 import type { Relearning } from "../model/relearning.ts";
 import type { Coordinator } from "../shards/coordinator.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
@@ -28,10 +29,10 @@ export class RelearningTask implements Task {
     this.#publishing = publishing;
   }
 
-  due(): number | undefined {
+  due({ state }: Model): number | undefined {
     if (!this.#relearning.isRunning) return undefined;
     if (!this.#relearning.isCaughtUp) return Date.now();
-    return this.#store.shard > 0 ? undefined : this.#askedAt + SHARDS_MS;
+    return state.shard > 0 ? undefined : this.#askedAt + SHARDS_MS;
   }
 
   async run(): Promise<void> {
@@ -44,7 +45,7 @@ export class RelearningTask implements Task {
   }
 
   async #takeOver(): Promise<void> {
-    if (this.#store.shard > 0) return;
+    if (this.#store.model.shard > 0) return;
     this.#askedAt = Date.now();
     if (await this.#coordinator.takeOver(this.#relearning)) await this.#publishing.publish();
   }

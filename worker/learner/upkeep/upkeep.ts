@@ -1,4 +1,4 @@
-import { unknownModel } from "../../protocol/problem.ts";
+import type { CurrentModel, Model } from "../model/current-model.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 
 /** Time before a failed task runs again. */
@@ -7,9 +7,9 @@ const RETRY_MS = 30_000;
 /** A task of a model that time makes due. */
 export interface Task {
   /** When the task is due, in ms since 1970. Undefined if there is nothing to do. */
-  due(): number | undefined;
+  due(model: Model): number | undefined;
   /** When a new impression that is shown or deferred at a time makes the task due. Absent if impressions do not. */
-  dueWith?(shownAt: number, isDeferred: boolean): number | undefined;
+  dueWith?(model: Model, shownAt: number, isDeferred: boolean): number | undefined;
   run(): Promise<void>;
 }
 
@@ -17,12 +17,14 @@ export interface Task {
 export class Upkeep {
   readonly #storage: DurableObjectStorage;
   readonly #store: LearnerStore;
+  readonly #current: CurrentModel;
   readonly #tasks: readonly Task[];
   #alarmAt?: number;
 
-  constructor(storage: DurableObjectStorage, store: LearnerStore, tasks: readonly Task[]) {
+  constructor(storage: DurableObjectStorage, store: LearnerStore, current: CurrentModel, tasks: readonly Task[]) {
     this.#storage = storage;
     this.#store = store;
+    this.#current = current;
     this.#tasks = tasks;
   }
 
@@ -32,7 +34,7 @@ export class Upkeep {
     let notBefore = 0;
     for (const task of this.#tasks) {
       try {
-        if (this.#store.exists && isDue(task)) await task.run();
+        if (this.#store.exists && (task.due(this.#current.get()) ?? Number.POSITIVE_INFINITY) <= Date.now()) await task.run();
       } catch (error) {
         report(error);
         notBefore = Date.now() + RETRY_MS;
@@ -65,13 +67,13 @@ export class Upkeep {
    * @throws {Problem} 404 if the model was deleted meanwhile.
    */
   async arm(shownAt?: number, { deferred = false, notBefore = 0 } = {}): Promise<void> {
-    if (!this.#store.exists) throw unknownModel();
+    const model = this.#current.get();
     const overdue = this.#alarmAt !== undefined && this.#alarmAt < Date.now() - RETRY_MS;
     if (shownAt !== undefined && this.#alarmAt !== undefined && !overdue) {
-      const soonest = least(this.#tasks, (task) => task.dueWith?.(shownAt, deferred));
+      const soonest = least(this.#tasks, (task) => task.dueWith?.(model, shownAt, deferred));
       if (this.#alarmAt <= soonest) return;
     }
-    const due = least(this.#tasks, (task) => task.due());
+    const due = least(this.#tasks, (task) => task.due(model));
     if (due === Number.POSITIVE_INFINITY) return;
     this.#alarmAt = Math.max(notBefore, due);
     await this.#storage.setAlarm(this.#alarmAt);
@@ -97,8 +99,6 @@ export class Upkeep {
     this.#alarmAt = undefined;
   }
 }
-
-const isDue = (task: Task): boolean => (task.due() ?? Number.POSITIVE_INFINITY) <= Date.now();
 
 /** The earliest of some times of tasks. Infinity if there is none. A plain loop: each new impression comes here. */
 function least(tasks: readonly Task[], timeOf: (task: Task) => number | undefined): number {

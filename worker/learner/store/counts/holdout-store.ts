@@ -1,19 +1,19 @@
 import { type HoldoutShare, shareName } from "../../../domain/figures/holdout-share.ts";
 import type { StoredImpression } from "../../../domain/impression/impression.ts";
 import type { Database } from "../database.ts";
+import type { ModelStore } from "../model-store.ts";
 
 type Row = { readonly seq: number; readonly since: number; readonly holdout: number };
 
 /** The shares that the holdout has had: from which row of the learner's log, and from which version of the model. */
 export class HoldoutStore {
   readonly #database: Pick<Database, "query">;
-  readonly #learner: { readonly shard: number };
+  readonly #model: ModelStore;
   #rows?: readonly Row[];
 
-  /** @param learner its shard tells whether a coordinator numbers the versions of the model. */
-  constructor(database: Pick<Database, "query" | "onDrop">, learner: { readonly shard: number }) {
+  constructor(database: Pick<Database, "query" | "onDrop">, model: ModelStore) {
     this.#database = database;
-    this.#learner = learner;
+    this.#model = model;
     database.onDrop(() => {
       this.#rows = undefined;
     });
@@ -32,7 +32,8 @@ export class HoldoutStore {
    */
   nameOf(impression: Pick<StoredImpression, "version" | "decision" | "seq">): string {
     const known = this.#all().filter(({ seq }, i) => i === 0 || seq <= impression.seq);
-    const stored = this.#learner.shard > 0 ? null : known.map(({ seq, holdout }): HoldoutShare => ({ since: seq, holdout }));
+    // A coordinator numbers the versions of a shard.
+    const stored = this.#model.state.shard > 0 ? null : known.map(({ seq, holdout }): HoldoutShare => ({ since: seq, holdout }));
     return shareName(impression, known, stored);
   }
 

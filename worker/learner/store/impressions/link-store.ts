@@ -2,11 +2,11 @@ import type { ByKey, GoalEvent } from "../../../domain/conversion/event.ts";
 import { digestOf } from "../../../domain/conversion/event-digest.ts";
 import { homeOf } from "../../../domain/ids/home.ts";
 import type { KeyHashes } from "../../../domain/ids/join-key.ts";
-import { shardOf } from "../../../domain/ids/shard.ts";
 import { firstIdAt } from "../../../domain/ids/uuid.ts";
 import type { ImpressionRow } from "../../../domain/impression/impression.ts";
 import type { Note } from "../../../rpc/message.ts";
 import type { Database } from "../database.ts";
+import type { ModelStore } from "../model-store.ts";
 
 /** Notes that one call delivers. */
 const NOTES_AT_ONCE = 1000;
@@ -26,14 +26,16 @@ type Awaited = Link & Omit<Note, "seq">;
  */
 export class LinkStore {
   readonly #database: Database;
+  readonly #model: ModelStore;
 
-  constructor(database: Database) {
+  constructor(database: Database, model: ModelStore) {
     this.#database = database;
+    this.#model = model;
   }
 
   /** The shard that knows all impressions with a key. */
   homeOf(key: string): number {
-    return homeOf(key, this.#database.model.homes);
+    return homeOf(key, this.#model.state.homes);
   }
 
   /** Notes the keys of a live impression whose home is another shard. */
@@ -49,7 +51,7 @@ export class LinkStore {
 
   #note(key: string, impression: string, action: string | null): void {
     const home = this.homeOf(key);
-    if (home === shardOf(this.#database.model.name).shard) return;
+    if (home === this.#model.state.shard) return;
     this.#database.query("INSERT INTO notes (home, key, impression, action) VALUES (?, ?, ?, ?)", home, key, impression, action);
   }
 
