@@ -16,11 +16,10 @@ export const bodyLimit = <E extends Env = object>(maxSize: number) => {
   const counted = countedLimit({ maxSize, onError: tooLarge });
   return createMiddleware<E>(async (c, next) => {
     const { raw } = c.req;
-    // A request with a content-length needs no counting stream: the platform enforces the stated length.
-    const stated = Number(raw.headers.get("content-length") ?? Number.NaN);
-    if (stated <= maxSize && !raw.headers.has("transfer-encoding")) return next();
+    const statesLength = raw.headers.has("content-length") && !raw.headers.has("transfer-encoding");
+    const isTaken = raw.bodyUsed || raw.body?.locked;
     // A middleware in front of the mounted app may have read the body.
-    if (raw.bodyUsed || raw.body?.locked) return (await bodyBy(() => c.req.arrayBuffer())).byteLength > maxSize ? tooLarge() : next();
+    if (isTaken && !statesLength) return (await bodyBy(() => c.req.arrayBuffer())).byteLength > maxSize ? tooLarge() : next();
     return counted(c, next);
   });
 };

@@ -1,3 +1,4 @@
+import { LatestSet } from "../domain/ids/latest-set.ts";
 import type { Environment } from "../environment.ts";
 import { PublicationStore } from "../kv/publication-store.ts";
 
@@ -9,13 +10,12 @@ const MOST_MODELS = 10_000;
  * unknown to pages for a minute.
  */
 export class KnownModels {
-  readonly #known = new Set<string>();
+  readonly #known = new LatestSet<string>(MOST_MODELS);
 
   /** Whether KV knows a model. If KV fails, the model counts as known. */
   async has(env: Environment, model: string): Promise<boolean> {
     if (this.#known.has(model)) return true;
     if (!(await new PublicationStore(env.EVENTS).has(model).catch(() => true))) return false;
-    if (this.#known.size === MOST_MODELS) this.#known.clear();
     this.#known.add(model);
     return true;
   }

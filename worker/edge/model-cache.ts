@@ -91,8 +91,7 @@ export class ModelCache {
     const { config, version } = served;
     const { arm, rows: all, actions } = decide(served, request, keys, now);
     const { byPage } = request;
-    // A publication of an earlier version states no number.
-    const shard = this.#shardOf(all[0]?.keys ?? [], config.shards ?? 1);
+    const shard = this.#shardOf(all[0]?.keys ?? [], config.shards);
     const sampling = byPage && config.pageShare === 0 ? NONE : (this.#samplings[shard] ?? EVERYTHING)[giverOf(byPage)];
     const rows = sampled(all, sampling).filter(({ id }) => isKept(id, sampling));
     const shown = { generation, rows, unsampled: all.length - rows.length, byPage, asker, deferred: defer };
@@ -238,7 +237,7 @@ export class ModelCache {
     await this.#outboxOf(shard).send(async (registration) => {
       this.#shard++;
       const registry = await learner(env, shardName(this.#model, shard), (stub) => stub.registerShown(registration));
-      this.#samplings[shard] = registry.sampling ?? EVERYTHING;
+      this.#samplings[shard] = registry.sampling;
       if (registry.newest === null) return;
       newest = { generation: registry.generation, version: registry.newest, catalogue: registry.catalogue ?? 0 };
     });

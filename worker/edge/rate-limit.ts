@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
+import { LatestSet } from "../domain/ids/latest-set.ts";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { isByPage, type Keyed } from "./api-keys.ts";
@@ -10,8 +11,7 @@ import { namedOrigin } from "./origin.ts";
 const PERIOD_S = 10;
 
 /** Addresses that have sent a forged webhook and no verified one since. An isolate remembers the latest. */
-const MOST_FORGERS = 1000;
-const forgers = new Set<string>();
+const forgers = new LatestSet<string>(1000);
 
 /** Context of a route for webhooks. The route sets `verified` once the signature is right. */
 export interface Signed {
@@ -54,10 +54,7 @@ export const forgeryLimit = createMiddleware<Signed>(async (c, next) => {
   await next();
   const isForged = c.res.status === 401 && !c.get("verified");
   if (isForged || c.get("verified")) forgers.delete(asker);
-  if (!isForged) return;
-  forgers.add(asker);
-  const [oldest] = forgers;
-  if (forgers.size > MOST_FORGERS) forgers.delete(oldest);
+  if (isForged) forgers.add(asker);
 });
 
 /** @throws {Problem} 429 if the address, or the network of an IPv6 address, is over its limit. */

@@ -106,19 +106,11 @@ async function signatureOf({ key }: Sender, id: string, timestamp: string, body:
 }
 
 async function importSender(value: string): Promise<Sender> {
-  const { sender, bytes } = parse(value);
-  const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
-  return { name: sender, key };
-}
-
-function parse(value: string): { sender?: string; bytes: Uint8Array<ArrayBuffer> } {
-  const { sender, base64 = "" } = VALUE.exec(value)?.groups ?? {};
+  const { sender: name, base64 = "" } = VALUE.exec(value)?.groups ?? {};
   const bytes = bytesOf(base64, "base64");
   if (bytes.length < LEAST_SECRET_BYTES) {
-    throw new Problem(
-      500,
-      `AFTERCLICK_WEBHOOK_SECRET: expected values of whsec_ and the base64 of ${LEAST_SECRET_BYTES} or more bytes, or sender= before that`,
-    );
+    const expected = `values of whsec_ and the base64 of ${LEAST_SECRET_BYTES} or more bytes, or sender= before that`;
+    throw new Problem(500, `AFTERCLICK_WEBHOOK_SECRET: expected ${expected}`);
   }
-  return { sender, bytes };
+  return { name, key: await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]) };
 }

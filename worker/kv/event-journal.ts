@@ -1,6 +1,7 @@
 import type { ConversionEvent } from "../domain/conversion/event.ts";
 import { shownAtOf } from "../domain/ids/uuid.ts";
 import { bucketAt, journalledUntil, type Timing } from "../domain/impression/bucket.ts";
+import { listedKeys } from "./listed-keys.ts";
 
 /** KV allows no shorter life than 60 s. The rest is room for a clock that differs. */
 const LEAST_LIFE_MS = 90_000;
@@ -38,7 +39,7 @@ export class EventJournal {
 
   /** The noted events, page by page. */
   async *noted(): AsyncGenerator<NotedEvent[]> {
-    for await (const keys of this.#keys(`owed/event/${this.#model}/`)) yield eventsOf(keys);
+    for await (const keys of listedKeys<NotedEvent>(this.#kv, `owed/event/${this.#model}/`)) yield eventsOf(keys);
   }
 
   /** Deletes the notes of events. */
@@ -53,22 +54,13 @@ export class EventJournal {
   /** Deletes all events of an impression, and the notes that they are missing. */
   async erase(impression: string): Promise<void> {
     for (const prefix of [this.#impression(impression), `owed/${this.#impression(impression)}`]) {
-      for await (const keys of this.#keys(prefix)) await Promise.all(keys.map(({ name }) => this.#kv.delete(name)));
+      for await (const keys of listedKeys(this.#kv, prefix)) await Promise.all(keys.map(({ name }) => this.#kv.delete(name)));
     }
   }
 
   /** Events of impressions shown in a bucket, page by page. A page may be empty. */
   async *list(bucket: number): AsyncGenerator<ConversionEvent[]> {
-    for await (const keys of this.#keys(this.#bucket(bucket))) yield eventsOf(keys);
-  }
-
-  async *#keys(prefix: string): AsyncGenerator<KVNamespaceListKey<NotedEvent>[]> {
-    let cursor: string | undefined;
-    do {
-      const page: KVNamespaceListResult<NotedEvent, string> = await this.#kv.list({ prefix, cursor });
-      yield page.keys;
-      cursor = page.list_complete ? undefined : page.cursor;
-    } while (cursor);
+    for await (const keys of listedKeys<NotedEvent>(this.#kv, this.#bucket(bucket))) yield eventsOf(keys);
   }
 
   /** When the events of an impression expire, in seconds since 1970. */

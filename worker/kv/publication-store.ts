@@ -1,5 +1,6 @@
 import type { CatalogueRecord } from "../domain/catalogue/catalogue-record.ts";
 import type { Publication, PublicationSummary } from "../domain/model/publication.ts";
+import { listedKeys } from "./listed-keys.ts";
 
 const PREFIX = "model/";
 const CATALOGUES = "catalogue/";
@@ -52,12 +53,9 @@ export class PublicationStore {
   /** All models that KV shows at this location. */
   async list(): Promise<(PublicationSummary & { readonly model: string })[]> {
     const models: (PublicationSummary & { readonly model: string })[] = [];
-    let cursor: string | undefined;
-    do {
-      const page: KVNamespaceListResult<PublicationSummary, string> = await this.#kv.list({ prefix: PREFIX, cursor });
-      models.push(...page.keys.flatMap(({ name, metadata }) => (metadata ? [{ model: name.slice(PREFIX.length), ...metadata }] : [])));
-      cursor = page.list_complete ? undefined : page.cursor;
-    } while (cursor);
+    for await (const keys of listedKeys<PublicationSummary>(this.#kv, PREFIX)) {
+      models.push(...keys.flatMap(({ name, metadata }) => (metadata ? [{ model: name.slice(PREFIX.length), ...metadata }] : [])));
+    }
     return models;
   }
 }

@@ -27,40 +27,25 @@ const problems = {
 const RETRY_AFTER = { "Retry-After": { description: "Seconds.", schema: { type: "integer" } } };
 
 /** Parameters that several operations share. */
+const text = { type: "string" };
+const inPath = (name: string, example: string, description?: string, schema: object = text) => {
+  return { name, in: "path", required: true, schema, ...(description && { description }), example };
+};
+const inHeader = (name: string, pattern: string, description: string) => {
+  return { name, in: "header", required: true, schema: { ...text, pattern }, description };
+};
 const parameters = {
-  model: { name: "model", in: "path", required: true, schema: jsonSchemaOf(modelParameter.entries.model), example: "shop" },
-  id: { name: "id", in: "path", required: true, schema: { type: "string" }, description: "An impression id.", example: story.impressionId },
-  key: {
-    name: "key",
-    in: "path",
-    required: true,
-    schema: { type: "string" },
-    description: "Join key of impressions. Only its hash is stored.",
-    example: "visitor-7",
-  },
-  sender: {
-    name: "sender",
-    in: "path",
-    required: true,
-    schema: { type: "string" },
-    description: "stripe, shopify, or a name in AFTERCLICK_SENDERS.",
-    example: "stripe",
-  },
-  webhookId: {
-    name: "webhook-id",
-    in: "header",
-    required: true,
-    schema: { type: "string", pattern: "^[!-~]{1,128}$" },
-    description: "Name of the message. A repetition has the same one.",
-  },
-  webhookTimestamp: {
-    name: "webhook-timestamp",
-    in: "header",
-    required: true,
-    schema: { type: "string", pattern: "^[1-9][0-9]{0,11}$" },
-    description: "Time of sending, in seconds since 1970. At most five minutes off.",
-  },
-} as const;
+  model: inPath("model", "shop", undefined, jsonSchemaOf(modelParameter.entries.model)),
+  id: inPath("id", story.impressionId, "An impression id."),
+  key: inPath("key", "visitor-7", "Join key of impressions. Only its hash is stored."),
+  sender: inPath("sender", "stripe", "stripe, shopify, or a name in AFTERCLICK_SENDERS."),
+  webhookId: inHeader("webhook-id", "^[!-~]{1,128}$", "Name of the message. A repetition has the same one."),
+  webhookTimestamp: inHeader(
+    "webhook-timestamp",
+    "^[1-9][0-9]{0,11}$",
+    "Time of sending, in seconds since 1970. At most five minutes off.",
+  ),
+};
 
 const securitySchemes = {
   secretKey: { type: "http", scheme: "bearer", description: "Grants every route." },

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { arm, type Body, count, generation, impressionId, modelVersion, number, probability, time, whole } from "./figures.ts";
+import { about, arm, type Body, count, generation, impressionId, modelVersion, number, probability, time, whole } from "./figures.ts";
 import { currency, kept } from "./model-answer.ts";
 import { modelOptions } from "./model-options.ts";
 
@@ -14,56 +14,41 @@ export const models = v.strictObject({
 
 export const catalogue = v.strictObject({
   actions: count,
-  version: v.pipe(count, v.description("Version of the catalogue: the number of its newest change in the log.")),
+  version: about(count, "Version of the catalogue: the number of its newest change in the log."),
 });
 export const rollback = v.strictObject({ restored: count, modelVersion: count, kept });
 export const imported = v.strictObject({
   impressions: count,
   repeated: count,
-  conversions: v.pipe(v.record(v.string(), count), v.description("Number of conversions by status.")),
+  conversions: about(v.record(v.string(), count), "Number of conversions by status."),
 });
 
 export const estimate = {
-  score: v.pipe(
-    number,
-    v.description("The number that sets the rank. It is no reward, and may be outside their range. 0 for a pinned action."),
-  ),
-  mean: v.pipe(
-    number,
-    v.description("The expected reward, inside the range of rewards. 0 for a pinned action, about which the policy is not asked."),
-  ),
-  width: v.pipe(number, v.description("The bonus of the policy: a multiple of the posterior's standard deviation. 0 for a pinned action.")),
+  score: about(number, "The number that sets the rank. It is no reward, and may be outside their range. 0 for a pinned action."),
+  mean: about(number, "The expected reward, inside the range of rewards. 0 for a pinned action, about which the policy is not asked."),
+  width: about(number, "The bonus of the policy: a multiple of the posterior's standard deviation. 0 for a pinned action."),
 };
-const openEnd = v.pipe(v.nullable(number), v.description("Null while too few amounts have come to bound it."));
+const openEnd = about(v.nullable(number), "Null while too few amounts have come to bound it.");
 const interval = { mean: number, low: openEnd, high: openEnd };
 const factor = v.strictObject({
   goal: v.string(),
-  after: v.optional(v.pipe(v.string(), v.description("The goal before it: the share is of those that reached that one."))),
-  amount: v.optional(
-    v.pipe(v.literal(true), v.description("The mean amount of those that reached the goal, not the share that reaches it.")),
-  ),
-  clipped: v.optional(v.pipe(count, v.description("Amounts so far that were above the greatest one that counts wholly."))),
-  clippedSum: v.optional(v.pipe(number, v.description("The part of their sum that does not count."))),
+  after: v.optional(about(v.string(), "The goal before it: the share is of those that reached that one.")),
+  amount: v.optional(about(v.literal(true), "The mean amount of those that reached the goal, not the share that reaches it.")),
+  clipped: v.optional(about(count, "Amounts so far that were above the greatest one that counts wholly.")),
+  clippedSum: v.optional(about(number, "The part of their sum that does not count.")),
   ...interval,
 });
-const belief = v.pipe(
+const belief = about(
   v.nullable(
     v.strictObject({
       ...interval,
       tooFew: v.optional(
-        v.pipe(
-          v.strictObject({ more: count, of: v.string() }),
-          v.description("How many more amounts an interval needs. Absent if there are enough."),
-        ),
+        about(v.strictObject({ more: count, of: v.string() }), "How many more amounts an interval needs. Absent if there are enough."),
       ),
-      factors: v.optional(
-        v.pipe(v.array(factor), v.description("What is expected of each goal. Absent unless goals are learnt one by one.")),
-      ),
+      factors: v.optional(about(v.array(factor), "What is expected of each goal. Absent unless goals are learnt one by one.")),
     }),
   ),
-  v.description(
-    "The expected reward now, and the interval that holds it with a probability of 95 %. All three are inside the range of rewards. Null for a policy without a posterior, or with its own domain.",
-  ),
+  "The expected reward now, and the interval that holds it with a probability of 95 %. All three are inside the range of rewards. Null for a policy without a posterior, or with its own domain.",
 );
 const feature = v.union([number, v.string(), v.boolean(), v.array(v.string())]);
 const features = v.union([v.array(number), v.record(v.string(), feature)]);
@@ -90,40 +75,38 @@ export const impression = v.strictObject({
   shownAt: time,
   windowEndsAt: time,
   modelVersion,
-  decision: v.pipe(
+  decision: about(
     v.nullable(
       v.strictObject({
         ...estimate,
         probability,
         place: count,
         candidates: v.nullable(count),
-        catalogue: v.optional(v.pipe(count, v.description("Version of the catalogue, if it is newer than the model's."))),
-        shadows: v.optional(v.pipe(v.record(v.string(), v.string()), v.description("The action that each shadow ranked first."))),
-        first: v.optional(
-          v.pipe(v.string(), v.description("UUID of the list's first impression, as in the event log. Absent at the first place.")),
-        ),
-        asked: v.optional(v.pipe(asked, v.description("Restrictions of the request."))),
+        catalogue: v.optional(about(count, "Version of the catalogue, if it is newer than the model's.")),
+        shadows: v.optional(about(v.record(v.string(), v.string()), "The action that each shadow ranked first.")),
+        first: v.optional(about(v.string(), "UUID of the list's first impression, as in the event log. Absent at the first place.")),
+        asked: v.optional(about(asked, "Restrictions of the request.")),
       }),
     ),
-    v.description("Null if the decision was made elsewhere."),
+    "Null if the decision was made elsewhere.",
   ),
   context: v.nullable(features),
   conversions: v.array(
     v.strictObject({
       goal: v.string(),
-      reward: v.pipe(v.nullable(number), v.description("Null for a retraction.")),
-      currency: v.optional(v.pipe(v.string(), v.description("Of the amount. Absent without a value."))),
+      reward: about(v.nullable(number), "Null for a retraction."),
+      currency: v.optional(about(v.string(), "Of the amount. Absent without a value.")),
       at: time,
       status: v.picklist(["applied", "conflict", "late", "orphan", "void", "refused"]),
     }),
   ),
-  reward: v.pipe(v.nullable(number), v.description("Reward of all counted conversions. Null before the first.")),
+  reward: about(v.nullable(number), "Reward of all counted conversions. Null before the first."),
   currency,
-  currencies: v.pipe(v.record(v.string(), v.string()), v.description("Of the goals with a value, by goal.")),
+  currencies: about(v.record(v.string(), v.string()), "Of the goals with a value, by goal."),
   now: belief,
-  candidates: v.pipe(
+  candidates: about(
     v.nullable(v.array(v.strictObject({ id: v.string(), belief, score: number }))),
-    v.description("All catalogue actions in the same context now, by score."),
+    "All catalogue actions in the same context now, by score.",
   ),
 });
 
@@ -136,11 +119,9 @@ const became = {
   status: v.picklist(["accepted", ...FATES]),
   detail: v.optional(v.string()),
   rounded: v.optional(
-    v.pipe(
+    about(
       v.strictObject({ from: number, to: number }),
-      v.description(
-        "The reward that was sent, and the one that counts: rounded towards zero to a multiple of 1/4096. Absent if both are equal.",
-      ),
+      "The reward that was sent, and the one that counts: rounded towards zero to a multiple of 1/4096. Absent if both are equal.",
     ),
   ),
 };
@@ -148,7 +129,7 @@ export const conversions = v.strictObject({
   conversions: v.array(v.union([v.strictObject({ impressionId: v.string(), ...became }), v.strictObject({ key: v.string(), ...became })])),
 });
 
-export const problem = v.pipe(
+export const problem = about(
   v.strictObject({
     type: v.literal("about:blank"),
     title: v.string(),
@@ -156,7 +137,7 @@ export const problem = v.pipe(
     detail: v.string(),
     errors: v.optional(v.array(v.strictObject({ path: v.string(), message: v.string() }))),
   }),
-  v.description("RFC 9457"),
+  "RFC 9457",
 );
 
 export type ProblemBody = Body<typeof problem>;

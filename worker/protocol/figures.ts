@@ -3,39 +3,39 @@ import type { Frozen } from "./model-options.ts";
 
 // Forms of values in answers.
 
+/** A form with what its value means. Bundles without the description of the API leave both out. */
+/* @__NO_SIDE_EFFECTS__ */
+export const about = <Form extends v.GenericSchema, const Text extends string>(form: Form, text: Text) => v.pipe(form, v.description(text));
+
 export const number = v.number();
 export const whole = v.pipe(number, v.integer());
 export const count = v.pipe(whole, v.minValue(0));
-export const time = v.pipe(whole, v.minValue(0), v.description("Milliseconds since 1970."));
+export const time = about(v.pipe(whole, v.minValue(0)), "Milliseconds since 1970.");
 export const share = v.pipe(number, v.minValue(0), v.maxValue(1));
 
 /** A figure that needs more data: it stands in place of the number. The same as `TooFew` of the SDK. */
-export const tooFewFigure = v.pipe(
+export const tooFewFigure = about(
   v.strictObject({
     tooFew: v.strictObject({
-      more: v.pipe(whole, v.minValue(1), v.description("About how many more are needed.")),
-      of: v.pipe(v.string(), v.description("What is counted, in the plural, such as conversions.")),
+      more: about(v.pipe(whole, v.minValue(1)), "About how many more are needed."),
+      of: about(v.string(), "What is counted, in the plural, such as conversions."),
     }),
   }),
-  v.description("Too little data for this figure."),
+  "Too little data for this figure.",
 );
 
-export const impressionId = v.pipe(v.string(), v.description("Signed, opaque name of the impression."));
-export const modelVersion = v.pipe(count, v.description("Version of the model that decided. Every learnt event raises it."));
-export const arm = v.pipe(
+export const impressionId = about(v.string(), "Signed, opaque name of the impression.");
+export const modelVersion = about(count, "Version of the model that decided. Every learnt event raises it.");
+export const arm = about(
   v.picklist(["policy", "holdout", "default", "catalogue"]),
-  v.description(
-    "policy: chosen by the policy. holdout: uniform control. default: no candidate was left. catalogue: in the catalogue's order, while the model learns its log again after an upgrade.",
-  ),
+  "policy: chosen by the policy. holdout: uniform control. default: no candidate was left. catalogue: in the catalogue's order, while the model learns its log again after an upgrade.",
 );
 
-export const generation = v.pipe(count, v.description("Start of the model, in ms since 1970. A reset starts a new generation."));
+export const generation = about(count, "Start of the model, in ms since 1970. A reset starts a new generation.");
 export const probability = v.optional(
-  v.pipe(
+  about(
     share,
-    v.description(
-      "Propensity: the chance of this action at this place, over all lists that the request could have got. 1 for a pinned action. Absent if the policy does not know it.",
-    ),
+    "Propensity: the chance of this action at this place, over all lists that the request could have got. 1 for a pinned action. Absent if the policy does not know it.",
   ),
 );
 

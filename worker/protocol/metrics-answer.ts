@@ -1,5 +1,18 @@
 import * as v from "valibot";
-import { arm, type Body, count, impressionId, modelVersion, number, probability, share, time, tooFewFigure, whole } from "./figures.ts";
+import {
+  about,
+  arm,
+  type Body,
+  count,
+  impressionId,
+  modelVersion,
+  number,
+  probability,
+  share,
+  time,
+  tooFewFigure,
+  whole,
+} from "./figures.ts";
 import { counts, currency, encoding, reached } from "./model-answer.ts";
 import { modelOptions } from "./model-options.ts";
 
@@ -11,91 +24,78 @@ const orTooFew = <Schema extends v.GenericSchema>(schema: Schema) => v.union([sc
 const liftedArm = v.strictObject({
   lists: count,
   impressions: count,
-  conversions: v.pipe(count, v.description("Impressions that have reached the goal.")),
-  rate: v.pipe(v.nullable(share), v.description("Conversion rate, corrected for conversions still to come. Null before any has matured.")),
+  conversions: about(count, "Impressions that have reached the goal."),
+  rate: about(v.nullable(share), "Conversion rate, corrected for conversions still to come. Null before any has matured."),
 });
 const goalLift = v.strictObject({
   goal: v.string(),
-  windowMs: v.pipe(count, v.description("The goal's own window, or the model's.")),
-  withinMs: v.pipe(
+  windowMs: about(count, "The goal's own window, or the model's."),
+  withinMs: about(
     count,
-    v.description(
-      "Rates count conversions within this time: the window, or a shorter time while few impressions have had the whole window.",
-    ),
+    "Rates count conversions within this time: the window, or a shorter time while few impressions have had the whole window.",
   ),
-  currency: v.pipe(v.nullable(v.string()), v.description("Of its amounts. Conversions are compared, not amounts. Null without a value.")),
+  currency: about(v.nullable(v.string()), "Of its amounts. Conversions are compared, not amounts. Null without a value."),
   policy: liftedArm,
   holdout: liftedArm,
-  difference: v.pipe(
+  difference: about(
     v.union([v.strictObject({ value: number, low: number, high: number }), tooFewFigure]),
-    v.description("Policy minus holdout. The 95 % interval holds at all looks together, so you may stop at any."),
+    "Policy minus holdout. The 95 % interval holds at all looks together, so you may stop at any.",
   ),
-  relative: v.pipe(v.nullable(number), v.description("The difference as a share of the holdout's rate. Null without a difference.")),
-  decided: v.pipe(v.boolean(), v.description("Whether the interval excludes 0.")),
-  shares: v.pipe(
+  relative: about(v.nullable(number), "The difference as a share of the holdout's rate. Null without a difference."),
+  decided: about(v.boolean(), "Whether the interval excludes 0."),
+  shares: about(
     v.array(
       v.strictObject({
-        holdout: v.pipe(v.nullable(share), v.description("Null: isolates decided by an older share than the learner's.")),
+        holdout: about(v.nullable(share), "Null: isolates decided by an older share than the learner's."),
         lists: v.strictObject({ policy: count, holdout: count }),
-        compared: v.pipe(v.boolean(), v.description("Whether both arms have two matured lists. If not, the share tells nothing.")),
+        compared: about(v.boolean(), "Whether both arms have two matured lists. If not, the share tells nothing."),
       }),
     ),
-    v.description("The shares that the holdout has had. Rates are compared within each."),
+    "The shares that the holdout has had. Rates are compared within each.",
   ),
 });
 const delay = v.strictObject({
-  impressions: v.pipe(count, v.description("Impressions behind the estimate: all that the log holds.")),
+  impressions: about(count, "Impressions behind the estimate: all that the log holds."),
   conversions: count,
-  rateSoFar: v.pipe(share, v.description("Share of these impressions that has converted.")),
-  followedMs: v.pipe(
+  rateSoFar: about(share, "Share of these impressions that has converted."),
+  followedMs: about(
     number,
-    v.description(
-      "The longest delay that the estimate knows of. It is the window once five conversions belong to impressions whose window has closed.",
-    ),
+    "The longest delay that the estimate knows of. It is the window once five conversions belong to impressions whose window has closed.",
   ),
-  rate: v.pipe(
-    orTooFew(share),
-    v.description("Share that will have converted when all windows have closed. Needs 5 conversions whose window has closed."),
-  ),
-  rateInterval: v.pipe(v.nullable(v.pipe(v.array(share), v.length(2))), v.description("Its 95 % interval. Null if there is no rate.")),
-  toCome: v.pipe(orTooFew(number), v.description("Expected number of conversions still to come.")),
-  window95Ms: v.pipe(
+  rate: about(orTooFew(share), "Share that will have converted when all windows have closed. Needs 5 conversions whose window has closed."),
+  rateInterval: about(v.nullable(v.pipe(v.array(share), v.length(2))), "Its 95 % interval. Null if there is no rate."),
+  toCome: about(orTooFew(number), "Expected number of conversions still to come."),
+  window95Ms: about(
     orTooFew(number),
-    v.description("Window that would catch 95 % of the conversions that this one catches. Needs 50 conversions whose window has closed."),
+    "Window that would catch 95 % of the conversions that this one catches. Needs 50 conversions whose window has closed.",
   ),
-  quantiles: v.pipe(
+  quantiles: about(
     v.array(v.strictObject({ share, delayMs: orTooFew(number) })),
-    v.description("Delay that this share of the conversions does not exceed."),
+    "Delay that this share of the conversions does not exceed.",
   ),
-  windows: v.pipe(
+  windows: about(
     v.array(v.strictObject({ windowMs: count, caught: orTooFew(share), low: share, high: share, rate: orTooFew(share) })),
-    v.description(
-      "Shorter windows: the share of the conversions that each would have caught, with a 95 % band, and the share of impressions that converts in it. Needs 15 conversions whose window has closed.",
-    ),
+    "Shorter windows: the share of the conversions that each would have caught, with a 95 % band, and the share of impressions that converts in it. Needs 15 conversions whose window has closed.",
   ),
-  distribution: v.pipe(
+  distribution: about(
     v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: orTooFew(share) })),
-    v.description(
-      "Share that comes sooner of the conversions that come within followedMs, with a 95 % band, and the chance that a pending impression of this age still converts.",
-    ),
+    "Share that comes sooner of the conversions that come within followedMs, with a 95 % band, and the chance that a pending impression of this age still converts.",
   ),
-  silence: v.pipe(
+  silence: about(
     v.strictObject({ since: time, expected: number, chance: share, alarm: v.boolean() }),
-    v.description(
-      "Expected conversions since the last arrival, and the chance of none if delivery works. The alarm also allows for the rhythm of arrivals.",
-    ),
+    "Expected conversions since the last arrival, and the chance of none if delivery works. The alarm also allows for the rhythm of arrivals.",
   ),
 });
 const senderFigures = v.strictObject({
   sender: v.string(),
   days: v.array(
     v.strictObject({
-      day: v.pipe(v.string(), v.description("In UTC. An order counts on the day of its first message.")),
+      day: about(v.string(), "In UTC. An order counts on the day of its first message."),
       orders: count,
-      attributed: v.pipe(count, v.description("Orders with an impression id or a key.")),
+      attributed: about(count, "Orders with an impression id or a key."),
     }),
   ),
-  finding: v.pipe(v.nullable(v.string()), v.description("What is wrong if almost no order has an impression. Null: nothing.")),
+  finding: about(v.nullable(v.string()), "What is wrong if almost no order has an impression. Null: nothing."),
 });
 export const metrics = v.strictObject({
   model: v.string(),
@@ -107,54 +107,44 @@ export const metrics = v.strictObject({
   reached,
   currency,
   encoding,
-  change: v.pipe(
+  change: about(
     v.nullable(v.strictObject({ since: time, probability: share })),
-    v.description(
-      "When the policy says that rates have last changed, and its probability that they have changed at all. Null if they probably have not.",
-    ),
+    "When the policy says that rates have last changed, and its probability that they have changed at all. Null if they probably have not.",
   ),
   snapshot: v.nullable(v.strictObject({ version: whole, publishedAt: time, ageMs: count })),
-  lagMs: v.pipe(v.nullable(count), v.description("Time from showing the newest impression to registering it.")),
+  lagMs: about(v.nullable(count), "Time from showing the newest impression to registering it."),
   bucketMs: count,
   buckets: v.array(v.strictObject({ start: time, arm, impressions: count, converted: count, reward: number, closed: v.boolean() })),
   pendingByAge: bars,
-  delay: v.pipe(
+  delay: about(
     v.nullable(delay),
-    v.description(
-      "Estimated delay distribution of the first conversions, of whichever goal with a weight. Null before the first conversion.",
-    ),
+    "Estimated delay distribution of the first conversions, of whichever goal with a weight. Null before the first conversion.",
   ),
-  goals: v.pipe(
+  goals: about(
     v.nullable(
       v.array(
         v.strictObject({
           goal: v.string(),
-          windowMs: v.pipe(count, v.description("The goal's own window, or the model's.")),
-          currency: v.pipe(v.nullable(v.string()), v.description("Of its amounts. Null if it has no value.")),
-          delay: v.pipe(v.nullable(delay), v.description("Null before its first conversion.")),
+          windowMs: about(count, "The goal's own window, or the model's."),
+          currency: about(v.nullable(v.string()), "Of its amounts. Null if it has no value."),
+          delay: about(v.nullable(delay), "Null before its first conversion."),
         }),
       ),
     ),
-    v.description("The same for each declared goal. Null if the model declares none."),
+    "The same for each declared goal. Null if the model declares none.",
   ),
   delays: bars,
-  lift: v.pipe(
+  lift: about(
     v.nullable(
       v.strictObject({
-        effect: v.pipe(share, v.description("Difference of rates for which the interval is narrowest.")),
-        unassigned: v.pipe(
-          count,
-          v.description("Registered and imported impressions. The model did not assign them, so they are not compared."),
-        ),
-        goals: v.pipe(v.array(goalLift), v.description("Each declared goal by itself. Without goals: `conversion`, which is any.")),
+        effect: about(share, "Difference of rates for which the interval is narrowest."),
+        unassigned: about(count, "Registered and imported impressions. The model did not assign them, so they are not compared."),
+        goals: about(v.array(goalLift), "Each declared goal by itself. Without goals: `conversion`, which is any."),
       }),
     ),
-    v.description("The policy's conversion rate minus that of the holdout. Null if there never was a holdout."),
+    "The policy's conversion rate minus that of the holdout. Null if there never was a holdout.",
   ),
-  senders: v.pipe(
-    v.array(senderFigures),
-    v.description("Orders that the senders of hooks reported to this worker, of all models, in the last 14 days."),
-  ),
+  senders: about(v.array(senderFigures), "Orders that the senders of hooks reported to this worker, of all models, in the last 14 days."),
   recent: v.array(
     v.strictObject({
       impressionId,
@@ -170,10 +160,10 @@ export const metrics = v.strictObject({
 const clickModel = v.picklist(["no-bias", "position-based", "item-position"]);
 export const examination = v.strictObject({
   model: v.string(),
-  configured: v.pipe(v.nullable(v.array(share)), v.description("The model's option. Null if it learns as if every place were examined.")),
-  lists: v.pipe(count, v.description("Random lists of two or more actions, in the log's newest 100,000 rows.")),
-  since: v.pipe(v.nullable(time), v.description("When the oldest of these lists was shown. Null if there are none.")),
-  places: v.pipe(
+  configured: about(v.nullable(v.array(share)), "The model's option. Null if it learns as if every place were examined."),
+  lists: about(count, "Random lists of two or more actions, in the log's newest 100,000 rows."),
+  since: about(v.nullable(time), "When the oldest of these lists was shown. Null if there are none."),
+  places: about(
     v.array(
       v.strictObject({
         impressions: count,
@@ -183,34 +173,30 @@ export const examination = v.strictObject({
         high: share,
       }),
     ),
-    v.description(
-      "Examination of each place of these lists relative to the first, at most 20 places, with 95 % intervals. Needs 20 conversions at the place and the first together; with fewer, low to high is the whole range.",
-    ),
+    "Examination of each place of these lists relative to the first, at most 20 places, with 95 % intervals. Needs 20 conversions at the place and the first together; with fewer, low to high is the whole range.",
   ),
-  examination: v.pipe(
+  examination: about(
     orTooFew(v.array(share)),
-    v.description(
-      "The weights as the option `examination` takes them, up to the last place that has one. Needs 20 conversions, and the weight of one place.",
-    ),
+    "The weights as the option `examination` takes them, up to the last place that has one. Needs 20 conversions, and the weight of one place.",
   ),
-  clickModels: v.pipe(
+  clickModels: about(
     orTooFew(
       v.strictObject({
-        best: v.pipe(clickModel, v.description("The simplest model that is at most one standard error behind.")),
+        best: about(clickModel, "The simplest model that is at most one standard error behind."),
         models: v.array(
           v.strictObject({
             name: clickModel,
-            logLikelihood: v.pipe(number, v.description("Mean log-likelihood of an impression, in nats, by cross-validation.")),
-            perplexity: v.pipe(number, v.description("exp of minus the mean log-likelihood: 1 is perfect.")),
-            behind: v.pipe(
+            logLikelihood: about(number, "Mean log-likelihood of an impression, in nats, by cross-validation."),
+            perplexity: about(number, "exp of minus the mean log-likelihood: 1 is perfect."),
+            behind: about(
               v.strictObject({ value: number, low: number, high: number }),
-              v.description("How much higher the greatest of these log-likelihoods is, with a 95 % interval."),
+              "How much higher the greatest of these log-likelihoods is, with a 95 % interval.",
             ),
           }),
         ),
       }),
     ),
-    v.description("Click models by how well they predict lists that they were not fitted to. Needs 20 conversions."),
+    "Click models by how well they predict lists that they were not fitted to. Needs 20 conversions.",
   ),
 });
 

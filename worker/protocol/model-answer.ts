@@ -1,79 +1,73 @@
 import * as v from "valibot";
-import { type Body, count, generation, number, share, time, whole } from "./figures.ts";
+import { about, type Body, count, generation, number, share, time, whole } from "./figures.ts";
 import { storedSchemas } from "./model-options.ts";
 
 // The description of a model, and those of its parts that its figures repeat.
 
-export const encoding = v.pipe(
+export const encoding = about(
   v.nullable(
     v.strictObject({
       dimension: count,
-      exact: v.pipe(count, v.description("Components of a single term.")),
-      shared: v.pipe(count, v.description("Categories of the catalogue without room for a component of their own.")),
-      alike: v.pipe(
-        v.array(v.array(v.string())),
-        v.description("Groups of actions with equal vectors: the model learns one rate for each."),
-      ),
+      exact: about(count, "Components of a single term."),
+      shared: about(count, "Categories of the catalogue without room for a component of their own."),
+      alike: about(v.array(v.array(v.string())), "Groups of actions with equal vectors: the model learns one rate for each."),
     }),
   ),
-  v.description("How well the encoder tells the actions of the catalogue apart. Null if features are arrays of numbers."),
+  "How well the encoder tells the actions of the catalogue apart. Null if features are arrays of numbers.",
 );
 
 export const counts = v.strictObject({
-  impressions: v.pipe(
+  impressions: about(
     count,
-    v.description("All shown impressions: pending, converted, retracted, expired, and those that were erased while they were pending."),
+    "All shown impressions: pending, converted, retracted, expired, and those that were erased while they were pending.",
   ),
-  fromPages: v.pipe(count, v.description("Impressions that came with a publishable key.")),
-  pageGoals: v.pipe(count, v.description("Applied conversions that pages reported.")),
+  fromPages: about(count, "Impressions that came with a publishable key."),
+  pageGoals: about(count, "Applied conversions that pages reported."),
   pending: count,
-  converted: v.pipe(count, v.description("Impressions that have reached a goal with a weight. `reached` counts by goal.")),
-  retracted: v.pipe(count, v.description("Impressions whose conversions were all retracted or refunded in full.")),
+  converted: about(count, "Impressions that have reached a goal with a weight. `reached` counts by goal."),
+  retracted: about(count, "Impressions whose conversions were all retracted or refunded in full."),
   expired: count,
-  applied: v.pipe(count, v.description("Distinct conversions by status, here and below.")),
+  applied: about(count, "Distinct conversions by status, here and below."),
   conflict: count,
   late: count,
-  orphan: v.pipe(count, v.description("Conversions of impressions that are not registered yet.")),
-  duplicate: v.pipe(count, v.description("Repeated deliveries.")),
+  orphan: about(count, "Conversions of impressions that are not registered yet."),
+  duplicate: about(count, "Repeated deliveries."),
 });
 
-export const kept = v.pipe(
-  v.array(v.strictObject({ version: count, at: v.pipe(v.nullable(time), v.description("When it was kept.")) })),
-  v.description("Versions that a rollback can restore, newest first."),
+export const kept = about(
+  v.array(v.strictObject({ version: count, at: about(v.nullable(time), "When it was kept.") })),
+  "Versions that a rollback can restore, newest first.",
 );
 
-export const currency = v.pipe(
+export const currency = about(
   v.nullable(v.string()),
-  v.description("Of rewards and what is expected of them. Null unless all goals with a weight have amounts in one currency."),
+  "Of rewards and what is expected of them. Null unless all goals with a weight have amounts in one currency.",
 );
-export const reached = v.pipe(
+export const reached = about(
   v.nullable(
     v.array(
       v.strictObject({
         goal: v.string(),
         weight: number,
-        converted: v.pipe(
-          count,
-          v.description("Impressions that have reached the goal. An order that is refunded in full does not count."),
-        ),
-        rateSoFar: v.pipe(v.nullable(share), v.description("Share of all impressions. Null without any.")),
-        amounts: v.pipe(
+        converted: about(count, "Impressions that have reached the goal. An order that is refunded in full does not count."),
+        rateSoFar: about(v.nullable(share), "Share of all impressions. Null without any."),
+        amounts: about(
           v.nullable(
             v.strictObject({
               currency: v.string(),
-              orders: v.pipe(count, v.description("Amounts above 0 that count.")),
-              refunds: v.pipe(count, v.description("Amounts below 0 that count. They are no conversions.")),
+              orders: about(count, "Amounts above 0 that count."),
+              refunds: about(count, "Amounts below 0 that count. They are no conversions."),
               paid: number,
               refunded: number,
-              net: v.pipe(number, v.description("Paid minus refunded.")),
+              net: about(number, "Paid minus refunded."),
             }),
           ),
-          v.description("Null without a value."),
+          "Null without a value.",
         ),
       }),
     ),
   ),
-  v.description("What impressions have brought so far, by declared goal. Null if the model declares none."),
+  "What impressions have brought so far, by declared goal. Null if the model declares none.",
 );
 
 export const model = v.strictObject({
@@ -82,7 +76,7 @@ export const model = v.strictObject({
   ...storedSchemas(),
   counts,
   reached,
-  incidents: v.pipe(
+  incidents: about(
     v.strictObject({
       missed: count,
       refused: count,
@@ -92,42 +86,38 @@ export const model = v.strictObject({
       collisions: count,
       ofPages: count,
       otherCurrency: count,
-      skipped: v.pipe(count, v.description("Stored conversions that the policies did not take.")),
-      unanswered: v.pipe(count, v.description("Calls of the coordinator that a shard did not answer.")),
-      overShare: v.pipe(count, v.description("Addresses of pages that had their share of a limit, counted once a minute.")),
-      damaged: v.pipe(count, v.description("Archived files that an erasure found lost or altered.")),
+      skipped: about(count, "Stored conversions that the policies did not take."),
+      unanswered: about(count, "Calls of the coordinator that a shard did not answer."),
+      overShare: about(count, "Addresses of pages that had their share of a limit, counted once a minute."),
+      damaged: about(count, "Archived files that an erasure found lost or altered."),
     }),
-    v.description(
-      "Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not take, impression ids of pages that were taken, orphans whose key only pages gave, and amounts refused because of their currency.",
-    ),
+    "Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not take, impression ids of pages that were taken, orphans whose key only pages gave, and amounts refused because of their currency.",
   ),
-  actions: v.pipe(count, v.description("Size of the catalogue.")),
+  actions: about(count, "Size of the catalogue."),
   encoding,
-  bytes: v.pipe(count, v.description("Size of all stored data.")),
-  digest: v.pipe(
+  bytes: about(count, "Size of all stored data."),
+  digest: about(
     v.nullable(v.string()),
-    v.description("Digest of the learnt state. The same events give the same digest in any order. Null while the state is learnt again."),
+    "Digest of the learnt state. The same events give the same digest in any order. Null while the state is learnt again.",
   ),
   modelVersion: count,
   published: v.nullable(v.strictObject({ version: whole, at: time })),
-  relearning: v.pipe(
+  relearning: about(
     v.nullable(
       v.strictObject({
         startedAt: time,
-        done: v.pipe(whole, v.description("Rows of the log that are learnt, of all shards.")),
-        rows: v.pipe(whole, v.description("Rows of the log.")),
-        endsAt: v.pipe(v.nullable(time), v.description("Estimate. Null at the beginning.")),
+        done: about(whole, "Rows of the log that are learnt, of all shards."),
+        rows: about(whole, "Rows of the log."),
+        endsAt: about(v.nullable(time), "Estimate. Null at the beginning."),
       }),
     ),
-    v.description("How far the log is learnt again. Null if it is not."),
+    "How far the log is learnt again. Null if it is not.",
   ),
   kept,
-  defaults: v.optional(
-    v.pipe(count, v.description("Version of the defaults that the model was created with. Absent if it is older than these versions.")),
-  ),
-  conversionRate: v.pipe(
+  defaults: v.optional(about(count, "Version of the defaults that the model was created with. Absent if it is older than these versions.")),
+  conversionRate: about(
     v.nullable(share),
-    v.description("Share of impressions that converted, among those whose window has closed. Null while there are none."),
+    "Share of impressions that converted, among those whose window has closed. Null while there are none.",
   ),
 });
 

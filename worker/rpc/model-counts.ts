@@ -101,36 +101,26 @@ export const MOST_RECENT = 20;
 
 /** The counts of several learners of one model, of one time. Each has all of its newest buckets and impressions up to their limits. */
 export function added(all: readonly ModelCounts[]): ModelCounts {
-  const joined = <Item>(itemsOf: (counts: ModelCounts) => readonly Item[]) => all.flatMap(itemsOf);
-  const names = new Set(all.flatMap(({ goals }) => Object.keys(goals)));
+  const joined = <Row extends object>(rowsOf: (counts: ModelCounts) => readonly Row[], keys: readonly (keyof Row)[]) =>
+    summed(all.flatMap(rowsOf), keys);
   return {
     ...addedTotals(all),
     watermark: Math.min(...all.map(({ watermark }) => watermark)),
-    steps: summed(
-      joined(({ steps }) => steps),
-      ["step"],
-    ).sort((a, b) => a.step - b.step),
+    steps: joined(({ steps }) => steps, ["step"]).sort((a, b) => a.step - b.step),
     earlier: all.reduce((sum, { earlier }) => sum + earlier, 0),
     first: addedGoals(all.map(({ first }) => first)),
-    goals: Object.fromEntries(
-      Array.from(names, (name) => [name, addedGoals(all.flatMap(({ goals }) => (Object.hasOwn(goals, name) ? goals[name] : [])))]),
+    goals: byName(
+      all.map(({ goals }) => goals),
+      addedGoals,
     ),
     bars: sumOf(all.map(({ bars }) => bars)),
-    buckets: summed(
-      joined(({ buckets }) => buckets),
-      ["start", "arm"],
-    )
+    buckets: joined(({ buckets }) => buckets, ["start", "arm"])
       .sort((a, b) => a.start - b.start || (a.arm < b.arm ? -1 : 1))
       .slice(-MOST_BUCKETS),
-    arms: summed(
-      joined(({ arms }) => arms),
-      ["arm", "share", "step"],
-    ),
-    reached: summed(
-      joined(({ reached }) => reached),
-      ["arm", "share", "step", "goal"],
-    ),
-    recent: joined(({ recent }) => recent)
+    arms: joined(({ arms }) => arms, ["arm", "share", "step"]),
+    reached: joined(({ reached }) => reached, ["arm", "share", "step", "goal"]),
+    recent: all
+      .flatMap(({ recent }) => recent)
       .sort((a, b) => (a.impressionId < b.impressionId ? 1 : -1))
       .slice(0, MOST_RECENT),
   };
@@ -139,7 +129,10 @@ export function added(all: readonly ModelCounts[]): ModelCounts {
 export function addedTotals(all: readonly Totals[]): Totals {
   return {
     counters: sumOf(all.map(({ counters }) => counters)),
-    figures: addedFigures(all.map(({ figures }) => figures)),
+    figures: byName<GoalFigures>(
+      all.map(({ figures }) => figures),
+      sumOf,
+    ),
     open: sumOf(all.map(({ open }) => open)),
     bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
     lagMs: latest(all.map(({ lagMs }) => lagMs)),
@@ -147,10 +140,11 @@ export function addedTotals(all: readonly Totals[]): Totals {
   };
 }
 
-function addedFigures(all: readonly Totals["figures"][]): Totals["figures"] {
-  const names = new Set(all.flatMap((figures) => Object.keys(figures)));
+/** Adds what each record has of a name, name by name. */
+function byName<T>(records: readonly Readonly<Record<string, T>>[], add: (own: T[]) => T): Record<string, T> {
+  const names = new Set(records.flatMap((record) => Object.keys(record)));
   return Object.fromEntries(
-    Array.from(names, (name) => [name, sumOf(all.flatMap((each) => (Object.hasOwn(each, name) ? each[name] : [])))]),
+    Array.from(names, (name) => [name, add(records.flatMap((each) => (Object.hasOwn(each, name) ? [each[name]] : [])))]),
   );
 }
 
@@ -193,13 +187,7 @@ function sumOf<Name extends string | number>(records: readonly Readonly<Record<N
 
 /** Adds the numbers of rows that have the same keys. */
 export function summed<Row extends object>(rows: readonly Row[], keys: readonly (keyof Row)[]): Row[] {
-  const groups = new Map<string, Row[]>();
-  for (const row of rows) {
-    const key = keys.map((each) => row[each]).join(" ");
-    const group = groups.get(key);
-    if (group) group.push(row);
-    else groups.set(key, [row]);
-  }
+  const groups = Map.groupBy(rows, (row) => keys.map((key) => row[key]).join(" "));
   return Array.from(groups.values(), (group) => {
     if (group.length === 1) return group[0];
     const own = Object.fromEntries(keys.map((key) => [key, group[0][key]]));

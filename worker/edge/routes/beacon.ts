@@ -8,6 +8,7 @@ import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { isKept } from "../../domain/impression/sampling.ts";
 import type { Environment } from "../../environment.ts";
 import { ACTIVATIONS, FATES } from "../../protocol/answers.ts";
+import { about } from "../../protocol/figures.ts";
 import { goal, list, modelName, strictObject, text } from "../../protocol/forms.ts";
 import { type Operations, withBody } from "../../protocol/operation.ts";
 import { Problem } from "../../protocol/problem.ts";
@@ -40,12 +41,10 @@ const beaconBody = strictObject({
 
 export const answer = () =>
   v.strictObject({
-    seen: v.pipe(
+    seen: about(
       v.array(v.strictObject({ impressionId: v.string(), status: v.picklist([...ACTIVATIONS, "unknown", "refused"]) })),
-      v.description(
-        "duplicate: the impression counts already. accepted: it counts as soon as it is registered. unknown: it was not given by this worker, " +
-          "or waited too long.",
-      ),
+      "duplicate: the impression counts already. accepted: it counts as soon as it is registered. unknown: it was not given by this worker, " +
+        "or waited too long.",
     ),
     reached: v.array(
       v.strictObject({

@@ -7,6 +7,7 @@ import { type Environment, graceMs } from "../../environment.ts";
 import { OrderStore } from "../../kv/order-store.ts";
 import { conversions as answer } from "../../protocol/answers.ts";
 import { exactJson } from "../../protocol/exact-json.ts";
+import { about } from "../../protocol/figures.ts";
 import { type Operations, withBody } from "../../protocol/operation.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { bodyBy, valid } from "../../protocol/validation.ts";
@@ -32,7 +33,7 @@ const MISSING = /^(undefined|null|none|nan|\[object \w+\])?$/i;
 /** The payload of a sender, in the sender's own form. */
 const hookBody = () => v.looseObject({});
 
-const ignored = () => v.strictObject({ ignored: v.pipe(v.string(), v.description("Type of the message, as its sender names it.")) });
+const ignored = () => v.strictObject({ ignored: about(v.string(), "Type of the message, as its sender names it.") });
 
 export const hooks = new Hono<Signed>().post("/v1/hooks/:sender", forgeryLimit, valid("query", hookQuery), async (c) => {
   const taken = await takeHook(c, c.req.param("sender"), c.req.valid("query"));

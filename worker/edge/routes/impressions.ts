@@ -5,7 +5,7 @@ import type { TokenContent } from "../../domain/ids/token.ts";
 import { isKept } from "../../domain/impression/sampling.ts";
 import type { Environment } from "../../environment.ts";
 import { ACTIVATIONS, impression as explanation } from "../../protocol/answers.ts";
-import { impressionId } from "../../protocol/figures.ts";
+import { about, impressionId } from "../../protocol/figures.ts";
 import { list } from "../../protocol/forms.ts";
 import { HOUR_MS, type Operations, ofModel, withBody } from "../../protocol/operation.ts";
 import { Problem } from "../../protocol/problem.ts";
@@ -33,9 +33,9 @@ export const registered = () =>
 export const activated = () =>
   v.strictObject({
     impressionId,
-    status: v.pipe(
+    status: about(
       v.picklist(ACTIVATIONS),
-      v.description("accepted: it is not registered yet, and counts as soon as it is. unsampled: it was left out of learning."),
+      "accepted: it is not registered yet, and counts as soon as it is. unsampled: it was left out of learning.",
     ),
   });
 

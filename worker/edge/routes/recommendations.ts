@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import * as v from "valibot";
 import { estimate } from "../../protocol/answers.ts";
-import { arm, impressionId, modelVersion, number, probability, time } from "../../protocol/figures.ts";
+import { about, arm, impressionId, modelVersion, number, probability, time } from "../../protocol/figures.ts";
 import { type Operations, ofModel, withBody } from "../../protocol/operation.ts";
 import { recommendationsBody } from "../../protocol/schema.ts";
 import { valid } from "../../protocol/validation.ts";
@@ -20,17 +20,17 @@ export const answer = () =>
     policy: v.string(),
     arm,
     windowEndsAt: time,
-    actions: v.pipe(
+    actions: about(
       v.array(
         v.strictObject({
           impressionId,
           id: v.string(),
           probability,
           ...estimate,
-          features: v.optional(v.pipe(v.array(number), v.description("The chosen point of a policy with its own domain."))),
+          features: v.optional(about(v.array(number), "The chosen point of a policy with its own domain.")),
         }),
       ),
-      v.description("Best first. Each action is an impression of its own."),
+      "Best first. Each action is an impression of its own.",
     ),
   });
 

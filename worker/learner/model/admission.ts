@@ -1,4 +1,5 @@
 import { MAX_DECISION_BYTES } from "../../domain/catalogue/page-rules.ts";
+import { LatestSet } from "../../domain/ids/latest-set.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { exponentAt, NONE, type Sampling } from "../../domain/impression/sampling.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";
@@ -29,7 +30,7 @@ export class Admission {
   readonly #config: Pick<ModelConfig, "deferral" | "pageShare">;
   readonly #shares: Shares;
   /** Ids of impressions that were refused lately. A page cannot bring them back. */
-  readonly #refused = new Set<string>();
+  readonly #refused = new LatestSet<string>(MOST_REFUSED);
 
   constructor(store: LearnerStore, config: ModelConfig, shares: Shares) {
     this.#store = store;
@@ -76,7 +77,7 @@ export class Admission {
     };
     return ({ id, deferred, decision }) => {
       const isTaken = !this.isRefused(id) && fits(deferred, decision);
-      if (!isTaken) this.#refuse(id);
+      if (!isTaken) this.#refused.add(id);
       return isTaken;
     };
   }
@@ -109,12 +110,6 @@ export class Admission {
 
   isRefused(id: string): boolean {
     return this.#refused.has(id);
-  }
-
-  #refuse(id: string): void {
-    this.#refused.add(id);
-    const [oldest] = this.#refused;
-    if (this.#refused.size > MOST_REFUSED) this.#refused.delete(oldest);
   }
 
   /** Whether an asker may bring so many impressions. Each may be as long as the request of a page. */
