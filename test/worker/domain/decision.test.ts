@@ -47,14 +47,6 @@ const idsOf = (actions: readonly Shown[]): string[] => actions.map(({ id }) => i
 const scoresOf = (actions: readonly Shown[]) => actions.map(({ impressionId: _, ...rest }) => rest);
 
 describe("the actions to choose among", () => {
-  it("are the catalogue, without what is excluded, up to the limit", async () => {
-    const model = await createModel();
-    expect(idsOf(await shownBy(model, { limit: 10 })).sort()).toEqual(["lamp", "mug", "tent"]);
-    expect(await shownBy(model, { limit: 2 })).toHaveLength(2);
-    for (let time = 0; time < 10; time++)
-      expect(idsOf(await shownBy(model, { limit: 3, exclude: ["mug", "nothing"] })).sort()).toEqual(["lamp", "tent"]);
-  });
-
   it("are the same by name, by their own features and by the catalogue: all of them bit for bit, some to a rounding", async () => {
     const actions = Array.from({ length: 12 }, (_, i) => ({ id: `a${i}`, features: { brand: `brand-${i % 3}`, price: `${i % 5}` } }));
     const bodies = [{}, { actions: actions.map(({ id }) => ({ id })) }, { actions }];

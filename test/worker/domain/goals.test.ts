@@ -125,18 +125,6 @@ describe("a conversion after the window of its goal", () => {
   });
 });
 
-it("a purchase counts without its click, and a click after the purchase", async () => {
-  const model = await createModel({ goals });
-  const [impressionId] = await show(model, {});
-  tick(MINUTE_MS / 2);
-  const rewardOf = async () => (await call("GET", `/v1/impressions/${impressionId}`)).body.reward;
-  expect(statusesOf(await convert({ impressionId, goal: "purchase", reward: 1 }))).toEqual(["applied"]);
-  expect(await rewardOf()).toBe(0.5);
-  tick(1);
-  expect(statusesOf(await convert({ impressionId, goal: "click", reward: 1 }))).toEqual(["applied"]);
-  expect(await rewardOf()).toBe(0.5);
-});
-
 describe("a name that every object has", () => {
   it.each(["__proto__", "constructor", "toString"])("%s: a conversion counts in a model without goals", async (goal) => {
     const model = await createModel();

@@ -116,33 +116,6 @@ it("takes a batch of conversions, each with its own status", async () => {
   expect((await describeModel(other)).counts).toMatchObject({ converted: 1, applied: 1 });
 });
 
-it("learns: what converts is recommended more", async () => {
-  const model = await createModel();
-  for (let round = 0; round < 30; round++) {
-    const { body } = await call("POST", `/v1/models/${model}/recommendations`, {});
-    if (body.actions[0].id === "lamp") await convert({ impressionId: body.actions[0].impressionId, reward: 1 });
-  }
-  const chosen = [];
-  for (let round = 0; round < 20; round++) chosen.push((await call("POST", `/v1/models/${model}/recommendations`, {})).body.actions[0].id);
-  expect(chosen.filter((id) => id === "lamp").length).toBeGreaterThan(15);
-});
-
-it("lets the publishable key recommend, and nothing else", async () => {
-  const model = await createModel();
-  const [id] = await recommend(model);
-  const before = await describeModel(model);
-  for (const [method, path, body] of [
-    ["GET", `/v1/models/${model}`],
-    ["PUT", `/v1/models/${model}`, { window: { ms: 1 } }],
-    ["PUT", `/v1/models/${model}/actions`, { actions: [] }],
-    ["POST", `/v1/models/${model}/impressions`, [{ action: "mug", shownAt: Date.now() }]],
-    ["GET", `/v1/impressions/${id}`],
-  ] as const) {
-    expect((await call(method, path, body, publishable)).status).toBe(403);
-  }
-  expect(await describeModel(model)).toEqual(before);
-});
-
 it("asks a policy with its own domain without candidates", async () => {
   const model = "points";
   const points = [

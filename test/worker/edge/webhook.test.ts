@@ -36,27 +36,6 @@ it("accepts the published vector, five minutes either way", async () => {
   }
 });
 
-it("accepts one good signature among several, as while secrets are rotated", async () => {
-  const several = headersOf({ "webhook-signature": `v1,AAAA v1a,${signature.slice(3)} ${signature}` });
-  expect(await verify(secret, several)).toBe(id);
-});
-
-it.each([
-  ["webhook-id", "msg_another"],
-  ["webhook-id", ""],
-  ["webhook-timestamp", "1614265331"],
-  ["webhook-timestamp", "1614265330.0"],
-  ["webhook-timestamp", "01614265330"],
-  ["webhook-timestamp", ""],
-  ["webhook-signature", signature.replace("v1", "v2")],
-  ["webhook-signature", signature.slice(3)],
-  ["webhook-signature", "v1,"],
-  ["webhook-signature", "v1,%%%"],
-  ["webhook-signature", ""],
-])("refuses %s: %s", async (name, value) => {
-  await expect(verify(secret, headersOf({ [name]: value }))).rejects.toMatchObject(refused);
-});
-
 it.each<[string, object, RegExp]>([
   ["no id", { "webhook-id": "" }, /got no webhook-id$/],
   [
@@ -92,11 +71,6 @@ it("reads no body whose headers are wrong already", async () => {
     await expect(verifyWebhook(secret, headers, body, sentAt)).rejects.toMatchObject(refused);
   }
   expect(body).not.toHaveBeenCalled();
-});
-
-it("refuses another secret and another body", async () => {
-  await expect(verify(another)).rejects.toMatchObject(refused);
-  await expect(verifyWebhook(secret, headersOf(), bytes(`${payload}\n`), sentAt)).rejects.toMatchObject(refused);
 });
 
 it("does nothing with a body that comes without a signature", async () => {

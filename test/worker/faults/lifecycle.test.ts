@@ -477,36 +477,3 @@ it("leaves nothing of a model that is deleted", async () => {
   expect(after.modelVersion).toBeLessThan(before.modelVersion);
   expect((await logOf(model))[0].generation).toBe(Date.now());
 });
-
-it("keeps many models apart", async () => {
-  const kinds = [
-    {},
-    { policy: "otf-lin-ucb" },
-    { encoder: { dimension: 16 } },
-    { serving: "edge" },
-    { policy: "gp-ts-sdf", options: { kernel: { name: "matern52" } } },
-  ];
-  const story = async (model: string, n: number, step: number) => {
-    const shown = { action: ["tent", "mug", "lamp"][(n + step) % 3], keys: ["order 1"], shownAt: Date.now() };
-    const [impressionId] = await show(model, shown);
-    if (step % 2 === 0) await convert({ impressionId, reward: ((n + step) % 8) / 8 }, { id: `msg_${step}` });
-    else await convert({ model, key: "order 1", reward: n / 16 }, { id: `msg_${step}` });
-  };
-  const [alone, beside] = [[] as string[], [] as string[]];
-  for (const [n, kind] of kinds.entries()) {
-    alone.push(await createModel(kind));
-    for (let step = 0; step < 4; step++) {
-      tick();
-      await story(alone[n], n, step);
-    }
-    beside.push(await createModel(kind));
-  }
-  for (let step = 0; step < 4; step++) {
-    tick();
-    await Promise.all(beside.map((model, n) => story(model, n, step)));
-  }
-  expect(await Promise.all(beside.map(stateOf))).toEqual(await Promise.all(alone.map(stateOf)));
-  await call("DELETE", `/v1/models/${beside[0]}`);
-  await call("POST", `/v1/models/${beside[1]}/reset`, {});
-  expect(await Promise.all(beside.slice(2).map(stateOf))).toEqual(await Promise.all(alone.slice(2).map(stateOf)));
-});

@@ -103,29 +103,6 @@ it("publishes the last sums of a shard that cannot be reached, and counts that",
   expect(await digestOf(alone)).toBe(whole);
 });
 
-it("grows, and loses nothing", async () => {
-  const [grown, alone] = [await sharded(1), await sharded(1)];
-  const ids: string[][] = [];
-  for (const model of [grown, alone]) {
-    vi.setSystemTime(START);
-    ids.push(await bought(model, 0, 30));
-  }
-  const patch = (shards: number) => call("PATCH", `/v1/models/${grown}`, { shards });
-  const { digest } = await describeModel(grown);
-  expect(await patch(4)).toMatchObject({ status: 200, body: { shards: 4, digest, counts: { impressions: 30 } } });
-  expect(await patch(3)).toMatchObject({ status: 422, body: { detail: expect.stringContaining("at least the model's 4") } });
-  for (const [i, model] of [grown, alone].entries()) {
-    vi.setSystemTime(START + 60_000);
-    await convert({ impressionId: ids[i][1], reward: 0.5 }, { timestamp: START + 50_000 });
-    const [keyed] = await show(model, { keys: ["visitor", "cart"], shownAt: START + 51_000 });
-    expect(statusesOf(await convert({ model, key: "cart", reward: 1 }, { timestamp: START + 52_000 }))).toEqual(["applied"]);
-    expect(await statusOf(keyed)).toBe("converted");
-    await bought(model, 60, 90);
-  }
-  expect(await digestOf(grown)).toBe(await digestOf(alone));
-  expect(new Set((await bought(grown, 100, 130)).map(shardIn)).size).toBe(4);
-});
-
 it("starts a new generation in all shards, and refuses what is of an earlier one", async () => {
   const model = await sharded(4);
   const ids = await bought(model, 0, 12);
@@ -230,19 +207,6 @@ it("joins an event to an impression of another shard, whichever comes first, onc
   }
 });
 
-it("joins an event to the newest impression of its key, whichever shard has it", async () => {
-  const model = await sharded(8);
-  const keys = Array.from({ length: 12 }, (_, i) => `order-${i}`);
-  const elsewhere = await show(model, ...keys.map((key, i) => ({ keys: [`visitor-${i}`, key], shownAt: START - (i % 2 ? 1000 : 3000) })));
-  const atHome = await show(model, ...keys.map((key) => ({ keys: [key], shownAt: START - 2000 })));
-  for (const key of keys) expect(statusesOf(await convert({ model, key, reward: 1 }, { id: key, timestamp: START }))).toEqual(["applied"]);
-  for (let i = 0; i < keys.length; i++) {
-    const [newest, other] = i % 2 ? [elsewhere[i], atHome[i]] : [atHome[i], elsewhere[i]];
-    expect(await statusOf(newest)).toBe("converted");
-    expect(await statusOf(other)).toBe("pending");
-  }
-});
-
 it("finds the home of a key across a rotation of its secret", async () => {
   const model = await sharded(8);
   const rotated = { env: { AFTERCLICK_JOIN_KEY: `a-newer-join-key-of-the-tests ${env.AFTERCLICK_JOIN_KEY}` } };
@@ -283,19 +247,6 @@ it("takes no answer that comes after a reset", async () => {
   const fresh = await sharded(2);
   await keep(fresh);
   expect((await describeModel(model)).digest).toBe((await describeModel(fresh)).digest);
-});
-
-it("delivers the keys of an impression later, if their home cannot be reached", async () => {
-  const model = await sharded(8);
-  const spy = vi.spyOn(Learner.prototype, "link").mockRejectedValue(new Error("lost"));
-  const keys = Array.from({ length: 8 }, (_, i) => `order-${i}`);
-  await show(model, ...keys.map((key, i) => ({ keys: [`visitor-${i}`, key], shownAt: START - 1000 })));
-  const convertAll = () => Promise.all(keys.map((key) => convert({ model, key, reward: 1 }, { id: key, timestamp: START })));
-  const statuses = (await convertAll()).flatMap(statusesOf);
-  expect(statuses).toContain("orphan");
-  spy.mockRestore();
-  for (let shard = 0; shard < 8; shard++) await runDurableObjectAlarm(learnerOf(shardName(model, shard)));
-  expect((await describeModel(model)).counts).toMatchObject({ converted: 8, orphan: 0 });
 });
 
 it("gives its catalogue to every shard, once for each change", async () => {

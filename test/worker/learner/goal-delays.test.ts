@@ -1,13 +1,10 @@
 import { evictDurableObject } from "cloudflare:test";
-import { DelayEstimate, policies, Recommender } from "afterclick";
+import { policies, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../../src/simulation/stream.ts";
 import type { Delay, Metrics } from "../../../worker/protocol/metrics-answer.ts";
 import { call, convert, createModel, HOUR_MS, learnerOf, show, statusesOf } from "../support/client.ts";
-import { closing, DAY_MS, MINUTE_MS, ring, tick, useClock } from "../support/clock.ts";
-import { delayFigures } from "../support/delay-figures.ts";
-import { type Line, logOf } from "../support/fold.ts";
-import { lived } from "../support/lived.ts";
+import { DAY_MS, MINUTE_MS, tick, useClock } from "../support/clock.ts";
 
 // Each goal has a delay law of its own, within its own window.
 
@@ -21,35 +18,6 @@ async function goalOf(model: string, name: string): Promise<{ readonly windowMs:
   return { windowMs: own.windowMs, delay: own.delay };
 }
 
-const near = (value: number) => expect.closeTo(value, 9);
-
-/** The delay statistics of one goal that the worker should report, from a `DelayEstimate` of all conversions in the exported log. */
-function expectedOf(lines: readonly Line[], goal: string, window: number): object {
-  const shown = lines.filter(({ type, state }) => type === "impression" && state === "live");
-  const estimate = new DelayEstimate({ window });
-  for (const { shownAt } of shown.toSorted((a, b) => a.shownAt - b.shownAt)) estimate.show(shownAt);
-  const counting = lines.filter(({ type, status, ...line }) => {
-    return type === "conversion" && line.goal === goal && (status === "applied" || status === "conflict");
-  });
-  for (const { id, shownAt } of shown) {
-    const events = counting.filter(({ impression }) => impression === id);
-    if (events.length === 0) continue;
-    const rank = ({ at, event, reward }: Line) => [at, event, reward ?? Number.NEGATIVE_INFINITY];
-    const last = events.reduce((a, b) => {
-      const place = rank(a).findIndex((value, i) => value !== rank(b)[i]);
-      return rank(b)[place] > rank(a)[place] ? b : a;
-    });
-    if (last.reward === null) continue;
-    const at = Math.min(...events.flatMap((event) => (event.reward === null ? [] : event.at)));
-    estimate.convert({ shownAt, at: Math.max(at, shownAt) });
-  }
-  return {
-    impressions: shown.length,
-    ...delayFigures(estimate),
-    rateSoFar: near(estimate.conversions / shown.length),
-  };
-}
-
 it("is null for a model that declares none, and without a law before a goal's first conversion", async () => {
   expect((await metricsOf(await createModel())).goals).toBeNull();
   const model = await createModel({ goals: { click: { weight: 0, window: { ms: MINUTE_MS } }, purchase: { weight: 1 } } });
@@ -59,23 +27,6 @@ it("is null for a model that declares none, and without a law before a goal's fi
     { goal: "click", windowMs: MINUTE_MS, delay: null },
     { goal: "purchase", windowMs: HOUR_MS, delay: expect.objectContaining({ conversions: 1 }) },
   ]);
-});
-
-it.each([1, 2])("is that of an estimate that is fed with the log, whatever happened, and once buckets are closed (%i)", async (seed) => {
-  const model = await lived({}, seed);
-  const check = async () => {
-    const lines = await logOf(model);
-    for (const goal of ["order", "review"]) expect((await goalOf(model, goal)).delay).toMatchObject(expectedOf(lines, goal, HOUR_MS));
-  };
-  await check();
-  const before = await metricsOf(model);
-  await evictDurableObject(learnerOf(model));
-  expect((await metricsOf(model)).goals).toEqual(before.goals);
-  const times = (await logOf(model)).filter(({ type }) => type === "impression").map(({ shownAt }) => shownAt);
-  for (const shownAt of [Math.min(...times), Math.max(...times)]) {
-    await ring(model, closing(shownAt));
-    await check();
-  }
 });
 
 describe("a fast goal beside a slow one", () => {

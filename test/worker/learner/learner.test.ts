@@ -35,30 +35,6 @@ async function stateOf(model: string) {
   return { digest, counts };
 }
 
-it.each(["otf-lin-ucb", "otf-lin-ts", "delay-lin-ts", "gp-ucb-sdf", "gp-ts-sdf"])(
-  "goes on after an eviction where %s stood",
-  async (policy) => {
-    const options = policy.startsWith("gp") ? { kernel: { name: "matern52" } } : {};
-    const [evicted, steady] = [await createModel({ policy, options, seed: 5 }), await createModel({ policy, options, seed: 5 })];
-    const run = async (model: string, evict: boolean) => {
-      const learner = learnerOf(model);
-      const estimates = [];
-      for (let n = 0; n < 6; n++) {
-        const time = shownAt + n;
-        await value(learner.register([shownAs(idOf(n, time), ["tent", "mug", "lamp"][n % 3])]));
-        if (evict) await evictDurableObject(learner);
-        await value(learner.ingest([event(n, { impression: idOf(n, time), reward: n / 8 })]));
-        if (evict) await evictDurableObject(learner);
-        estimates.push(await value(learner.estimates({ country: "PT" })));
-      }
-      return { estimates: estimates.map((each) => each.map(({ id, belief }) => ({ id, mean: belief?.mean }))), ...(await stateOf(model)) };
-    };
-    const expected = await run(steady, false);
-    expect(expected.counts).toMatchObject({ impressions: 6, converted: 6 });
-    expect(await run(evicted, true)).toEqual(expected);
-  },
-);
-
 it("keeps its digest through snapshots and evictions, and does not replay what a snapshot holds", async () => {
   const model = await createModel({ encoder: { dimension: 512 } });
   const learner = learnerOf(model);
