@@ -96,7 +96,10 @@ class World {
   }
 
   async rollBack(): Promise<void> {
-    if (this.#version !== undefined && this.model.rollBack()) await this.replica.rollBack(this.#version);
+    if (this.#version === undefined || !this.model.rollBack()) return;
+    await this.replica.rollBack(this.#version);
+    // Another epoch has begun.
+    this.restart();
   }
 
   close(bucket: number): void {
