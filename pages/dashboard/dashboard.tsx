@@ -40,28 +40,6 @@ function Models({ models, chosen }: { models: readonly ModelSummary[]; chosen: s
   );
 }
 
-function Choose() {
-  return <Empty title="Why an impression was shown">Choose one of the newest impressions, or paste an impression id.</Empty>;
-}
-
-function Unknown() {
-  return (
-    <Empty title="No such impression">
-      This worker does not know this id. It may belong to another worker, be older than the log, or be cut off.
-    </Empty>
-  );
-}
-
-function NoModel({ model }: { model: string }) {
-  return (
-    <section>
-      <Empty title={`No model ${model}`}>
-        This worker has no model of this name. Choose one of the list, or create it with PUT /v1/models/{model}.
-      </Empty>
-    </section>
-  );
-}
-
 interface Shown {
   readonly source: Source;
   readonly metrics: Metrics;
@@ -103,7 +81,16 @@ function Model({ source, metrics, explanation, impression, simulated, children }
       {explanation && explanation.impressionId === impression ? (
         <ExplanationOf key={impression} explanation={explanation} now={now} beside={model} />
       ) : (
-        <section>{impression === undefined ? <Choose /> : explanation === null && <Unknown />}</section>
+        <section>
+          {impression === undefined && (
+            <Empty title="Why an impression was shown">Choose one of the newest impressions, or paste an impression id.</Empty>
+          )}
+          {impression !== undefined && explanation === null && (
+            <Empty title="No such impression">
+              This worker does not know this id. It may belong to another worker, be older than the log, or be cut off.
+            </Empty>
+          )}
+        </section>
       )}
     </div>
   );
@@ -131,7 +118,13 @@ export function Dashboard(props: { source: Source; route: Route; simulated?: boo
         {problem || (metrics && clockSkew(Date.now() - metrics.now))}
       </p>
       {models && <Models models={models} chosen={metrics?.model ?? route.model} />}
-      {metrics === null && name !== undefined && <NoModel model={name} />}
+      {metrics === null && name !== undefined && (
+        <section>
+          <Empty title={`No model ${name}`}>
+            This worker has no model of this name. Choose one of the list, or create it with PUT /v1/models/{name}.
+          </Empty>
+        </section>
+      )}
       {metrics && (
         <Model source={source} metrics={metrics} explanation={explanation} impression={route.impression} simulated={simulated}>
           {children}

@@ -1,7 +1,7 @@
 import { useMemo, useRef, useState } from "hono/jsx/dom";
 import type uPlot from "uplot";
 import type { Delay, Metrics } from "../../worker/protocol/metrics-answer.ts";
-import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
+import { below, Chart, type ChartProps, colour, line, upwards } from "../ui/chart.tsx";
 import { counted, decimal, duration, orFew, orTooFew, percent, whole } from "../ui/notation.ts";
 import { Table } from "../ui/table.tsx";
 import { Empty } from "./empty.tsx";
@@ -49,7 +49,7 @@ function plotOf(window95Ms: () => number | undefined): ReturnType<ChartProps["pl
   const edge: uPlot.Series = { points: { show: false } };
   return {
     scales: { x: { time: false, distr: 3, range: (_, from, to) => [from, Math.max(to, 2 * from)] }, y: { range: () => [0, ROOM] } },
-    series: [{}, edge, edge, { stroke: (chart) => colour(chart, "var(--accent)"), width: 2, points: { show: false } }],
+    series: [{}, edge, edge, line("var(--accent)")],
     bands: [{ series: [1, 2], fill: (chart) => colour(chart, "color-mix(in oklab, var(--accent) 18%, transparent)") }],
     axes: [
       below({

@@ -9,17 +9,11 @@ import type { Source } from "./source.ts";
 
 type ClickModels = Exclude<Examination["clickModels"], { readonly tooFew: unknown }>;
 
-const names: Readonly<Record<ClickModels["best"], string>> = {
-  "no-bias": "no bias",
-  "position-based": "position-based",
-  "item-position": "item-position",
-};
-
-/** The terms of each model's rates. */
-const rates: Readonly<Record<ClickModels["best"], string>> = {
-  "no-bias": "a rate per action",
-  "position-based": "a rate per action, times a weight per place",
-  "item-position": "a rate per pair of action and place",
+/** The name of each model, and the terms of its rates. */
+const texts: Readonly<Record<ClickModels["best"], readonly [name: string, rate: string]>> = {
+  "no-bias": ["no bias", "a rate per action"],
+  "position-based": ["position-based", "a rate per action, times a weight per place"],
+  "item-position": ["item-position", "a rate per pair of action and place"],
 };
 
 /** One or two sentences that say which click model fits best, and what to do. */
@@ -36,15 +30,15 @@ function Verdict({ model, examination: { clickModels, examination, configured } 
   if (best === "no-bias") {
     return (
       <p>
-        No click model fits clearly better than {names[best]}: the log does not show that the place matters. Leave <code>examination</code>{" "}
-        {configured ? "as it is" : "out"}, and estimate again when there are more random lists.
+        No click model fits clearly better than {texts[best][0]}: the log does not show that the place matters. Leave{" "}
+        <code>examination</code> {configured ? "as it is" : "out"}, and estimate again when there are more random lists.
       </p>
     );
   }
   return (
     <>
       <p>
-        The {names[best]} model fits best.
+        The {texts[best][0]} model fits best.
         {best === "item-position" &&
           " Some actions gain more from a good place than others, so one weight per place holds on average only."}
       </p>
@@ -65,7 +59,7 @@ function Models({ clickModels: { models } }: { clickModels: ClickModels }) {
   const perThousand = (value: number): string => decimal(1000 * value);
   const rows = models.map(({ name, logLikelihood, behind }) => [
     <>
-      {names[name]} <small>{rates[name]}</small>
+      {texts[name][0]} <small>{texts[name][1]}</small>
     </>,
     perThousand(logLikelihood),
     behind.high === 0 ? "0" : `${perThousand(behind.value)} (${perThousand(behind.low)} to ${perThousand(behind.high)})`,
@@ -79,23 +73,18 @@ function Weights({ places, configured }: Pick<Examination, "places" | "configure
   const { place: at } = scaleOf([0, 1]);
   const rows = places.map(({ weight, low, high, impressions, converted }, place) => {
     const given = configured?.[Math.min(place, configured.length - 1)];
-    const positions = {
-      "--zero": at(0),
-      ...(typeof weight === "number" && { "--low": at(low), "--high": at(high), "--mean": at(weight) }),
-      ...(given !== undefined && { "--score": at(given) }),
-    };
-    const marks = ["zero", ...(typeof weight === "number" ? ["band", "mean"] : []), ...(given === undefined ? [] : ["score"])];
+    const known = typeof weight === "number";
     return (
       <tr key={place}>
         <th scope="row">
           {place + 1} <small>{`${whole(converted)} of ${whole(impressions)}`}</small>
         </th>
         <td class="plot" aria-hidden="true">
-          <Marks places={positions} marks={marks} />
+          <Marks at={at} zero={0} band={known ? [low, high] : undefined} mean={known ? weight : undefined} score={given} />
         </td>
         <td class="number">
-          {typeof weight === "number" ? weight.toFixed(2) : "none"}{" "}
-          <small>{typeof weight === "number" ? place > 0 && `${low.toFixed(2)} to ${high.toFixed(2)}` : orTooFew(weight, decimal)}</small>
+          {known ? weight.toFixed(2) : "none"}{" "}
+          <small>{known ? place > 0 && `${low.toFixed(2)} to ${high.toFixed(2)}` : orTooFew(weight, decimal)}</small>
         </td>
       </tr>
     );

@@ -60,19 +60,13 @@ function listOf({ candidates, action }: Explanation): readonly Candidate[] {
 function CandidateRow(props: { candidate: Candidate; shown: boolean; place: (value: number) => string; write: (value: number) => string }) {
   const { candidate, shown, place, write } = props;
   const { id, belief, score } = candidate;
-  const places = {
-    "--zero": place(0),
-    "--score": place(score),
-    ...(belief && { "--mean": place(belief.mean) }),
-    ...(isBounded(belief) && { "--low": place(belief.low), "--high": place(belief.high) }),
-  };
   return (
     <tr>
       <th scope="row" class={shown ? "shown" : undefined}>
         {id} {shown && <span class="tag">shown</span>}
       </th>
       <td class="plot" aria-hidden="true">
-        <Marks places={places} marks={["zero", ...(isBounded(belief) ? ["band"] : []), ...(belief ? ["mean"] : []), "score"]} />
+        <Marks at={place} zero={0} band={isBounded(belief) ? [belief.low, belief.high] : undefined} mean={belief?.mean} score={score} />
       </td>
       <td class="number">
         {belief && write(belief.mean)} <small>{belief && endsOf(belief, write)}</small>
@@ -125,7 +119,7 @@ function Candidates({ explanation }: { explanation: Explanation }) {
           <tr>
             <td />
             <td class="axis">
-              <div class="line" style={{ "--zero": place(0) }}>
+              <div class="line" style={{ "--at": place(0) }}>
                 <span>0</span>
                 <span class="most">{decimal(Number(most.toPrecision(2)))}</span>
               </div>

@@ -1,3 +1,4 @@
+import type { Child } from "hono/jsx";
 import type { Metrics } from "../../worker/protocol/metrics-answer.ts";
 import type { Counts, Encoding } from "../../worker/protocol/model-answer.ts";
 import { duration, percent, whole } from "../ui/notation.ts";
@@ -7,12 +8,14 @@ const groups: readonly { readonly title: string; readonly names: readonly (keyof
   { title: "Conversion events", names: ["applied", "duplicate", "late", "conflict", "orphan"] },
 ];
 
-/** A number with its name. `title` explains it. */
-export function Figure({ name, value, title }: { name: string; value: string; title: string }) {
+/** A number with its name. `title` explains it, and `mark` is the class of its colour. */
+export function Figure({ name, value, title, mark }: { name: string; value: Child; title?: string; mark?: string }) {
   return (
     <div>
       <dt>{name}</dt>
-      <dd title={title}>{value}</dd>
+      <dd class={mark} title={title}>
+        {value}
+      </dd>
     </div>
   );
 }
@@ -29,10 +32,7 @@ export function Figures({ metrics }: { metrics: Metrics }) {
           <h2>{title}</h2>
           <dl>
             {names.map((name) => (
-              <div key={name}>
-                <dt>{name === "impressions" ? "shown" : name}</dt>
-                <dd class={name}>{whole(counts[name])}</dd>
-              </div>
+              <Figure key={name} name={name === "impressions" ? "shown" : name} value={whole(counts[name])} mark={name} />
             ))}
           </dl>
         </div>

@@ -1,7 +1,7 @@
 import { useMemo, useRef } from "hono/jsx/dom";
 import uPlot from "uplot";
 import type { Bar, Metrics } from "../../worker/protocol/metrics-answer.ts";
-import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
+import { below, Chart, type ChartProps, colour, upwards, wholeTick } from "../ui/chart.tsx";
 import { duration, percent, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
 
@@ -45,7 +45,7 @@ function plotOf(edges: () => readonly string[], mark: string): ReturnType<ChartP
         },
         values: (_, places) => places.map((place) => edges()[place + 0.5]),
       }),
-      upwards((count) => (Number.isInteger(count) ? whole(count) : "")),
+      upwards(wholeTick),
     ],
   };
 }

@@ -2,20 +2,17 @@ import type { GoalLift, Metrics } from "../../worker/protocol/metrics-answer.ts"
 import { Marks } from "../ui/marks.tsx";
 import { duration, needed, percent, signedPercent, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
+import { Figure } from "./figures.tsx";
 import { scaleOf } from "./scale.ts";
 
 function Arm({ name, arm: { rate, lists, impressions, conversions } }: { name: string; arm: GoalLift["policy"] }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        {rate === null ? "–" : percent(rate)}{" "}
-        <small>
-          {whole(conversions)} of {whole(impressions)} in {whole(lists)} lists
-        </small>
-      </dd>
-    </div>
+  const counted = `${whole(conversions)} of ${whole(impressions)} in ${whole(lists)} lists`;
+  const value = (
+    <>
+      {rate === null ? "–" : percent(rate)} <small>{counted}</small>
+    </>
   );
+  return <Figure name={name} value={value} />;
 }
 
 /** The policy's conversion rate minus the holdout's, for each goal, with an interval that holds at all looks together. */
@@ -88,8 +85,6 @@ function Stated({ lift: { difference, relative } }: { lift: GoalLift }) {
   }
   const { value, low, high } = difference;
   const { place } = scaleOf([0, low, high]);
-  const zero = { "--zero": place(0) };
-  const places = { ...zero, "--low": place(low), "--high": place(high), "--mean": place(value) };
   return (
     <div class="half">
       <p>
@@ -97,9 +92,9 @@ function Stated({ lift: { difference, relative } }: { lift: GoalLift }) {
         {relative === null ? "" : `, ${signedPercent(relative)} of the holdout's rate`}
       </p>
       <div class="plot" aria-hidden="true">
-        <Marks places={places} marks={["zero", "band", "mean"]} />
+        <Marks at={place} zero={0} band={[low, high]} mean={value} />
       </div>
-      <div class="line" style={zero} aria-hidden="true">
+      <div class="line" style={{ "--at": place(0) }} aria-hidden="true">
         <span>0</span>
       </div>
       <p class="quiet">

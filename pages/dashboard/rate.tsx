@@ -125,15 +125,15 @@ function tableOf(rows: readonly Row[], precise: boolean): ReturnType<ChartProps[
 }
 
 function summaryOf({ buckets, bucketMs }: Metrics): string {
-  const sum = (some: readonly Bucket[]) => ({
-    impressions: some.reduce((total, each) => total + each.impressions, 0),
-    converted: some.reduce((total, each) => total + each.converted, 0),
-  });
-  const [closed, open] = [sum(buckets.filter((each) => each.closed)), sum(buckets.filter((each) => !each.closed))];
-  const share = ({ impressions, converted }: typeof open) => `${percent(converted / impressions)} of ${whole(impressions)}`;
-  const settled = closed.impressions > 0 ? `${share(closed)} impressions converted, in ${duration(bucketMs)} buckets.` : "";
-  const unsettled = open.impressions > 0 ? `In the shaded buckets ${share(open)} so far; this can still rise.` : "";
-  return `${settled} ${unsettled}`.trim();
+  /** The share of the closed or of the open buckets. Empty without impressions. */
+  const shareOf = (isClosed: boolean): string => {
+    const some = buckets.filter(({ closed }) => closed === isClosed);
+    const [impressions, converted] = (["impressions", "converted"] as const).map((name) => some.reduce((sum, each) => sum + each[name], 0));
+    return impressions > 0 ? `${percent(converted / impressions)} of ${whole(impressions)}` : "";
+  };
+  const [closed, open] = [shareOf(true), shareOf(false)];
+  const settled = closed && `${closed} impressions converted, in ${duration(bucketMs)} buckets.`;
+  return `${settled} ${open && `In the shaded buckets ${open} so far; this can still rise.`}`.trim();
 }
 
 /** Share of impressions that converted, by time shown and by assignment. */

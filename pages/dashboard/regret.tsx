@@ -2,21 +2,15 @@ import { useMemo } from "hono/jsx/dom";
 import type uPlot from "uplot";
 import { SendVisitors } from "../shop/guide.tsx";
 import type { Session } from "../shop/session.ts";
-import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
+import { below, Chart, type ChartProps, fromZero, line, upwards, wholeTick } from "../ui/chart.tsx";
 import { counted, decimal, whole } from "../ui/notation.ts";
 import { Empty } from "./empty.tsx";
 
 function plot(): ReturnType<ChartProps["plot"]> {
-  const line = (css: string, dash?: number[]): uPlot.Series => ({
-    stroke: (chart) => colour(chart, css),
-    width: 2,
-    dash,
-    points: { show: false },
-  });
   return {
-    scales: { x: { time: false }, y: { range: (_, __, most) => [0, 1.1 * Math.max(1, most)] } },
-    series: [{}, line("var(--accent)"), line("var(--quiet)", [4, 4])],
-    axes: [below({ space: 64, values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? whole(tick) : "")) }), upwards(decimal)],
+    scales: { x: { time: false }, y: fromZero(1) },
+    series: [{}, line("var(--accent)"), line("var(--quiet)", { dash: [4, 4] })],
+    axes: [below({ space: 64, values: (_, ticks) => ticks.map(wholeTick) }), upwards(decimal)],
   };
 }
 

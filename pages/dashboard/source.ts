@@ -10,21 +10,20 @@ export interface Source {
   examination(model: string): Promise<Examination>;
 }
 
-/** The demonstration's backend, which holds the secret key. It shows the developer's own models on the developer's machine alone. */
-export const demoSource: Source = {
-  models: async () => (await call<{ models: readonly ModelSummary[] }>("/demo/models")).models,
-  metrics: (model) => call(`/demo/models/${encodeURIComponent(model)}/metrics`),
-  explain: (impression) => call(`/demo/impressions/${encodeURIComponent(impression)}`),
-  examination: (model) => call(`/demo/models/${encodeURIComponent(model)}/examination`),
-};
-
-/** The worker's API, with the secret key. */
-export function keyedSource(key: string): Source {
-  const read = <Body>(path: string) => call<Body>(`/v1/${path}`, { headers: { authorization: `Bearer ${key}` } });
+function sourceAt(start: string, init?: RequestInit): Source {
+  const read = <Body>(path: string) => call<Body>(`${start}/${path}`, init);
   return {
     models: async () => (await read<{ models: readonly ModelSummary[] }>("models")).models,
     metrics: (model) => read(`models/${encodeURIComponent(model)}/metrics`),
     explain: (impression) => read(`impressions/${encodeURIComponent(impression)}`),
     examination: (model) => read(`models/${encodeURIComponent(model)}/examination`),
   };
+}
+
+/** The demonstration's backend, which holds the secret key. It shows the developer's own models on the developer's machine alone. */
+export const demoSource = sourceAt("/demo");
+
+/** The worker's API, with the secret key. */
+export function keyedSource(key: string): Source {
+  return sourceAt("/v1", { headers: { authorization: `Bearer ${key}` } });
 }

@@ -38,67 +38,54 @@ export interface Contender {
   policy(setting: { readonly horizon: number; readonly delay: number }): PolicyDescriptor;
 }
 
-const narrowed = () => otfLinTs({ dimension: DIMENSION, width: "theory", exploration: 0.25, widthCap: 1 });
+const named = (name: string, note: string, policy: Contender["policy"]): Contender => ({ name, note, policy });
+/** A policy whose outcomes count one round less, as in Verma et al. 2022. */
+const offset = (name: string, note: string, policy: Contender["policy"]): Contender => ({ name, note, delayOffset: 1, policy });
+
+const dimension = DIMENSION;
+const narrowed = () => otfLinTs({ dimension, width: "theory", exploration: 0.25, widthCap: 1 });
+const atRandom = named("Uniform", "at random", () => uniform());
 
 const linear: Record<string, Contender> = {
-  "delay-lin-ts": { name: "DelayLinTS", note: "the worker's default", policy: () => delayLinTs({ dimension: DIMENSION }) },
-  "delay-lin-ucb": { name: "DelayLinUCB", note: "the same without sampling", policy: () => delayLinUcb({ dimension: DIMENSION }) },
-  "otf-lin-ts-narrow": { name: "OTFLinTS, narrow", note: "counts pending as no", policy: narrowed },
-  "otf-lin-ucb": { name: "OTFLinUCB", note: "Vernade 2020, as simulated", policy: () => otfLinUcb({ dimension: DIMENSION }) },
-  "otf-lin-ts": { name: "OTFLinTS", note: "Vernade 2020, as simulated", policy: () => otfLinTs({ dimension: DIMENSION }) },
-  "otf-lin-ucb-printed": {
-    name: "OTFLinUCB, printed",
-    note: "Vernade 2020, with the width of its proof",
-    policy: () => otfLinUcb({ dimension: DIMENSION, width: "theory", norms: "exact" }),
-  },
-  waiting: { name: "Waiting", note: "OTFLinTS, narrow, learns when windows close", waits: true, policy: narrowed },
-  uniform: { name: "Uniform", note: "at random", policy: () => uniform() },
+  "delay-lin-ts": named("DelayLinTS", "the worker's default", () => delayLinTs({ dimension })),
+  "delay-lin-ucb": named("DelayLinUCB", "the same without sampling", () => delayLinUcb({ dimension })),
+  "otf-lin-ts-narrow": named("OTFLinTS, narrow", "counts pending as no", narrowed),
+  "otf-lin-ucb": named("OTFLinUCB", "Vernade 2020, as simulated", () => otfLinUcb({ dimension })),
+  "otf-lin-ts": named("OTFLinTS", "Vernade 2020, as simulated", () => otfLinTs({ dimension })),
+  "otf-lin-ucb-printed": named("OTFLinUCB, printed", "Vernade 2020, with the width of its proof", () =>
+    otfLinUcb({ dimension, width: "theory", norms: "exact" }),
+  ),
+  waiting: { ...named("Waiting", "OTFLinTS, narrow, learns when windows close", narrowed), waits: true },
+  uniform: atRandom,
 };
 
+const domain = { points: grid };
 /** Rewards are 0 or 1. Their variance is at most 0.25, and 0.2 is a fair guess. */
-const model = {
-  kernel: squaredExponential({ lengthscale: LENGTHSCALE, variance: 0.25 }),
-  noiseVariance: 0.2,
-  domain: { points: grid },
-};
+const model = { kernel: squaredExponential({ lengthscale: LENGTHSCALE, variance: 0.25 }), noiseVariance: 0.2, domain };
 
 const curve: Record<string, Contender> = {
-  "delay-gp-ucb": {
-    name: "DelayGP-UCB",
-    note: "fits its kernel itself",
-    delayOffset: 1,
-    policy: () => delayGpUcb({ domain: model.domain }),
-  },
-  "delay-gp-ts": { name: "DelayGP-TS", note: "the same by sampling", delayOffset: 1, policy: () => delayGpTs({ domain: model.domain }) },
-  "gp-ucb-sdf": { name: "GP-UCB-SDF", note: "Verma 2022", delayOffset: 1, policy: () => gpUcbSdf({ ...model, norms: "buffered" }) },
-  "gp-ts-sdf": {
-    name: "GP-TS-SDF",
-    note: "Verma 2022, by sampling",
-    delayOffset: 1,
-    policy: () => gpTsSdf({ ...model, norms: "buffered" }),
-  },
-  "gp-ucb": { name: "GP-UCB", note: "ignores pending impressions", delayOffset: 1, policy: () => gpUcb(model) },
-  "asy-ts": { name: "asy-TS", note: "GP-UCB by sampling", delayOffset: 1, policy: () => asyTs(model) },
-  "gp-bucb": { name: "GP-BUCB", note: "its variance includes pending impressions", delayOffset: 1, policy: () => gpBucb(model) },
-  "gp-bts": { name: "GP-BTS", note: "GP-BUCB by sampling", delayOffset: 1, policy: () => gpBts(model) },
-  waiting: { name: "Waiting", note: "GP-BUCB, learns when windows close", waits: true, delayOffset: 1, policy: () => gpBucb(model) },
-  "bpe-delay": {
-    name: "BPE-Delay",
-    note: "Vakili 2023, in rounds of pure exploration",
-    policy: ({ horizon, delay }) => bpeDelay({ ...model, horizon, expectedDelay: delay }),
-  },
-  bpe: { name: "BPE", note: "BPE-Delay without its allowance for delays", policy: ({ horizon }) => bpe({ ...model, horizon }) },
-  "delayed-zooming": {
-    name: "Delayed Zooming",
-    note: "Liu 2025, without a posterior",
-    policy: ({ horizon }) => delayedZooming({ domain: model.domain, horizon, sigma: 0.1 }),
-  },
-  dlpp: { name: "DLPP", note: "Liu 2025, prunes in phases", policy: ({ horizon }) => dlpp({ domain: model.domain, horizon, sigma: 0.1 }) },
-  "mini-gp-ucb": { name: "MINI-GP-UCB", note: "Calandriello 2022, in batches", policy: () => miniGpUcb(model) },
-  "mini-gp-ei": { name: "MINI-GP-EI", note: "in batches, by expected improvement", policy: () => miniGpEi(model) },
-  "gp-ei": { name: "GP-EI", note: "expected improvement", policy: () => gpEi(model) },
-  "epsilon-greedy": { name: "Epsilon-greedy", note: "the best mean, or at random", policy: () => epsilonGreedy(model) },
-  uniform: { name: "Uniform", note: "at random", policy: () => uniform() },
+  "delay-gp-ucb": offset("DelayGP-UCB", "fits its kernel itself", () => delayGpUcb({ domain })),
+  "delay-gp-ts": offset("DelayGP-TS", "the same by sampling", () => delayGpTs({ domain })),
+  "gp-ucb-sdf": offset("GP-UCB-SDF", "Verma 2022", () => gpUcbSdf({ ...model, norms: "buffered" })),
+  "gp-ts-sdf": offset("GP-TS-SDF", "Verma 2022, by sampling", () => gpTsSdf({ ...model, norms: "buffered" })),
+  "gp-ucb": offset("GP-UCB", "ignores pending impressions", () => gpUcb(model)),
+  "asy-ts": offset("asy-TS", "GP-UCB by sampling", () => asyTs(model)),
+  "gp-bucb": offset("GP-BUCB", "its variance includes pending impressions", () => gpBucb(model)),
+  "gp-bts": offset("GP-BTS", "GP-BUCB by sampling", () => gpBts(model)),
+  waiting: { ...offset("Waiting", "GP-BUCB, learns when windows close", () => gpBucb(model)), waits: true },
+  "bpe-delay": named("BPE-Delay", "Vakili 2023, in rounds of pure exploration", ({ horizon, delay }) =>
+    bpeDelay({ ...model, horizon, expectedDelay: delay }),
+  ),
+  bpe: named("BPE", "BPE-Delay without its allowance for delays", ({ horizon }) => bpe({ ...model, horizon })),
+  "delayed-zooming": named("Delayed Zooming", "Liu 2025, without a posterior", ({ horizon }) =>
+    delayedZooming({ domain, horizon, sigma: 0.1 }),
+  ),
+  dlpp: named("DLPP", "Liu 2025, prunes in phases", ({ horizon }) => dlpp({ domain, horizon, sigma: 0.1 })),
+  "mini-gp-ucb": named("MINI-GP-UCB", "Calandriello 2022, in batches", () => miniGpUcb(model)),
+  "mini-gp-ei": named("MINI-GP-EI", "in batches, by expected improvement", () => miniGpEi(model)),
+  "gp-ei": named("GP-EI", "expected improvement", () => gpEi(model)),
+  "epsilon-greedy": named("Epsilon-greedy", "the best mean, or at random", () => epsilonGreedy(model)),
+  uniform: atRandom,
 };
 
 /** Policies by problem and by their name in the URL. */

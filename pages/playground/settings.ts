@@ -59,26 +59,20 @@ function named(table: object, value: string): boolean {
   return Object.hasOwn(table, value);
 }
 
-/** Parses `value`. Returns an error text that starts with the setting's name if the value is invalid. */
-function read<Name extends keyof Settings>(name: Name, value: string, base: Settings): Settings[Name] | string {
+/** What is expected of a setting instead of `value`; empty if the value is valid. */
+function expectedOf(name: keyof Settings, value: string, { problem }: Settings): string {
   const oneOf = (table: object): string => (named(table, value) ? "" : `one of ${Object.keys(table).join(", ")}`);
-  const expected = ((): string => {
-    if (name === "problem") return oneOf(contenders);
-    if (name === "delay") return oneOf(delays);
-    if (name === "pace") return oneOf(pace);
-    if (name === "policies") return listProblem(base.problem, value.split(","));
-    const [least, most] = ranges[name as keyof typeof ranges];
-    const good = /^\d+$/.test(value) && Number(value) >= least && Number(value) <= most;
-    return good ? "" : `a whole number from ${least} to ${most}`;
-  })();
-  if (expected) return `${name}: expected ${expected}, got “${value.slice(0, 60)}”`;
-  return (name === "policies" ? value.split(",") : name in ranges ? Number(value) : value) as Settings[Name];
-}
-
-function listProblem(problem: ProblemId, names: readonly string[]): string {
-  const table = contenders[problem];
-  const good = names.length <= MOST_POLICIES && new Set(names).size === names.length && names.every((name) => named(table, name));
-  return good ? "" : `1 to ${MOST_POLICIES} different names of ${Object.keys(table).join(", ")}`;
+  if (name === "problem") return oneOf(contenders);
+  if (name === "delay") return oneOf(delays);
+  if (name === "pace") return oneOf(pace);
+  if (name === "policies") {
+    const [names, table] = [value.split(","), contenders[problem]];
+    const good = names.length <= MOST_POLICIES && new Set(names).size === names.length && names.every((each) => named(table, each));
+    return good ? "" : `1 to ${MOST_POLICIES} different names of ${Object.keys(table).join(", ")}`;
+  }
+  const [least, most] = ranges[name];
+  const good = /^\d+$/.test(value) && Number(value) >= least && Number(value) <= most;
+  return good ? "" : `a whole number from ${least} to ${most}`;
 }
 
 /**
@@ -88,10 +82,9 @@ export function settingsOf(query: string): { readonly settings: Settings; readon
   const given = new URLSearchParams(query);
   const problems: string[] = [];
   const take = (settings: Settings, name: keyof Settings, value: string): Settings => {
-    const taken = read(name, value, settings);
-    // No valid value starts with the setting's name and a colon.
-    if (typeof taken !== "string" || !taken.startsWith(`${name}: `)) return { ...settings, [name]: taken };
-    problems.push(taken);
+    const expected = expectedOf(name, value, settings);
+    if (expected === "") return { ...settings, [name]: name === "policies" ? value.split(",") : name in ranges ? Number(value) : value };
+    problems.push(`${name}: expected ${expected}, got “${value.slice(0, 60)}”`);
     return settings;
   };
   // The problem comes first, because it decides which policies exist.

@@ -4,24 +4,17 @@ import { profileOf } from "./story.ts";
 /** Standard normal quantile of a two-sided interval of 95 %. */
 const Z = 1.96;
 
-/** A rate and the interval that holds it with a probability of 95 %. */
-export interface Band {
-  readonly mean: number;
-  readonly low: number;
-  readonly high: number;
-}
-
 /**
- * The belief of a recommender that waits: it counts only impressions whose window has closed. Null without any.
+ * The interval that holds a rate with a probability of 95 %, as a recommender that waits believes: it counts only impressions whose window has closed. Null without any.
  * **Source:** Wilson 1927, the score interval of a binomial rate.
  */
-export function waitingBand({ impressions, converted }: ProductEvidence["closed"]): Band | null {
+export function waitingBand({ impressions, converted }: ProductEvidence["closed"]): readonly [low: number, high: number] | null {
   if (impressions === 0) return null;
   const mean = converted / impressions;
   const shrunk = 1 + Z ** 2 / impressions;
   const centre = (mean + Z ** 2 / (2 * impressions)) / shrunk;
   const half = (Z * Math.sqrt((mean * (1 - mean)) / impressions + Z ** 2 / (4 * impressions ** 2))) / shrunk;
-  return { mean, low: Math.max(0, centre - half), high: Math.min(1, centre + half) };
+  return [Math.max(0, centre - half), Math.min(1, centre + half)];
 }
 
 /** Mean distance between estimates and the visitor's tastes. Null without estimates. */

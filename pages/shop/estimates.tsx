@@ -32,20 +32,11 @@ function Row({ session, product }: { session: Session; product: string }) {
   const before = session.before.get(product) ?? mean;
   const taste = profileOf(session.profile).tastes[product];
   const change = percent(mean) - percent(before);
-  const places = {
-    "--low": place(low),
-    "--high": place(high),
-    "--mean": place(mean),
-    "--before": place(before),
-    "--taste": place(taste),
-    "--waits-low": place(waiting?.low ?? 0),
-    "--waits-high": place(waiting?.high ?? 1),
-  };
   return (
     <tr data-product={product}>
       <th scope="row">{productOf(product).name}</th>
       <td class="plot" aria-hidden="true">
-        <Marks places={places} marks={["waits", "band", "before", "taste", "mean"]} />
+        <Marks at={place} waits={waiting ?? [0, 1]} band={[low, high]} before={before} taste={taste} mean={mean} />
       </td>
       <td class="number">
         {percent(mean)} %{" "}
@@ -56,7 +47,7 @@ function Row({ session, product }: { session: Session; product: string }) {
       <td class="change" data-sign={Math.sign(change)}>
         {change === 0 ? "" : `${change > 0 ? "+" : "−"}${Math.abs(change)}`}
       </td>
-      <td class="unseen waiting">{waiting ? `${percent(waiting.low)} to ${percent(waiting.high)}` : "nothing known"}</td>
+      <td class="unseen waiting">{waiting ? waiting.map(percent).join(" to ") : "nothing known"}</td>
       <td class="unseen truth">{percent(taste)} %</td>
     </tr>
   );

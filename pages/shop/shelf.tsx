@@ -1,4 +1,5 @@
 import { profiles } from "../../src/simulation/assortment.ts";
+import { Choice } from "../ui/choice.tsx";
 import { Icon } from "../ui/icon.tsx";
 import type { Session } from "./session.ts";
 import type { Shown } from "./shown.ts";
@@ -24,28 +25,6 @@ const labels = {
 const theirs = { ...labels, bought: "A visitor bought it", converted: "A visitor bought it" };
 
 const euros = new Intl.NumberFormat("en", { style: "currency", currency: "EUR", maximumFractionDigits: 0 });
-
-function Choice<Value>(props: {
-  name: string;
-  legend: string;
-  options: readonly { label: string; value: Value }[];
-  chosen: Value;
-  choose: (value: Value) => void;
-}) {
-  return (
-    <fieldset class="choice">
-      <legend>{props.legend}</legend>
-      <div>
-        {props.options.map(({ label, value }) => (
-          <label key={label}>
-            <input type="radio" name={props.name} checked={value === props.chosen} onChange={() => props.choose(value)} />
-            <span>{label}</span>
-          </label>
-        ))}
-      </div>
-    </fieldset>
-  );
-}
 
 function Card({ session, shown, now }: { session: Session; shown: Shown; now: number }) {
   const { id, name, price, kind } = productOf(shown.product);

@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from "hono/jsx/dom";
 import uPlot from "uplot";
 import { Legend } from "./marks.tsx";
+import { whole } from "./notation.ts";
 import { Table } from "./table.tsx";
 
 /** A chart as a drawing, as text and as a table. */
@@ -43,6 +44,21 @@ export function below(options: uPlot.Axis): uPlot.Axis {
 /** The axis of a quantity, from zero up. */
 export function upwards(write: (value: number) => string): uPlot.Axis {
   return axis({ size: 44, space: 36, values: (_, ticks) => ticks.map(write), ticks: { show: false } });
+}
+
+/** A line in a colour of the page, without dots. */
+export function line(css: string, more: uPlot.Series = {}): uPlot.Series {
+  return { stroke: (chart) => colour(chart, css), width: 2, points: { show: false }, ...more };
+}
+
+/** A scale from zero to a little above the greatest value, and to `least` at least. */
+export function fromZero(least: number): uPlot.Scale {
+  return { range: (_, __, most) => [0, 1.1 * Math.max(least, most)] };
+}
+
+/** The label of a tick of a count: none between whole numbers. */
+export function wholeTick(tick: number): string {
+  return Number.isInteger(tick) ? whole(tick) : "";
 }
 
 function sizeOf({ clientWidth: width, clientHeight: height }: HTMLElement): { width: number; height: number } {

@@ -37,11 +37,6 @@ export function amount(value: number, currency: string | null): string {
   return currency === null ? decimal(value) : `${decimal(value)} ${currency}`;
 }
 
-/** Formats like `decimal`, with a plus sign before positive numbers. */
-export function signed(value: number): string {
-  return `${value > 0 ? "+" : ""}${decimal(value)}`;
-}
-
 /** Returns a format for a column of numbers. All get the same number of decimals, chosen so that the greatest has three digits. */
 export function column(values: readonly number[]): (value: number) => string {
   const most = Math.max(...values.map(Math.abs));

@@ -91,7 +91,7 @@ describeInChromium("the pages", () => {
     await open("playground");
     const wrong = await look("playground", "before");
     await page.setViewportSize({ width: 1280, height: 800 });
-    await page.locator(".settings input[value=curve]").check();
+    await page.getByRole("radio", { name: "A dial" }).check();
     await page.locator("[role=status][data-state=done]").waitFor({ timeout: 60_000 });
     wrong.push(...(await look("playground", "one-click")));
     expect(wrong).toEqual([]);

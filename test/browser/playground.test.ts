@@ -174,7 +174,7 @@ describeInChromium("the playground's page", () => {
     await page.emulateMedia({ colorScheme });
     await open(queryOf({ ...defaults.curve, rounds: 80 }));
     await done();
-    const settings = page.locator("details.card");
+    const settings = page.locator("details.panel");
     expect(await settings.getAttribute("open")).toBeNull();
     for (const numbers of await page.locator("summary").all()) await numbers.click();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);

@@ -23,21 +23,20 @@ const TOLD = /^(href|title|disabled|checked|selected|value|open|aria-(current|pr
 export function drawn<Props extends object>(component: (props: Props) => unknown, props: Props): Drawn {
   const elements: Element[] = [];
   const charts: ChartProps[] = [];
-  const textOf = (node: unknown): string => {
+  const textOf = (node: unknown, inCell = false): string => {
     if (node === null || node === undefined || typeof node === "boolean") return "";
     if (typeof node === "string" || typeof node === "number") return String(node);
-    if (Array.isArray(node)) return node.map(textOf).join("");
+    if (Array.isArray(node)) return node.map((each) => textOf(each, inCell)).join("");
     const { tag, props } = node as Element;
     if ((tag as unknown) === Chart) {
       charts.push(props as unknown as ChartProps);
       return `\n${chartLines(props as unknown as ChartProps).join("\n")}\n`;
     }
-    if (typeof tag === "function") return textOf(tag(props));
+    if (typeof tag === "function") return textOf(tag(props), inCell);
     elements.push({ tag, props });
-    const inside = `${textOf(props.children)}${told(tag, props)}`;
-    // Marks on a line belong to their row.
-    const isMarks = tag === "div" && props.style !== undefined;
-    if (!INLINE.test(tag) && !isMarks) return `\n${inside}\n`;
+    const inside = `${textOf(props.children, inCell || tag === "td")}${told(tag, props)}`;
+    // A row is one line.
+    if (!INLINE.test(tag) && !inCell) return `\n${inside}\n`;
     return /^[td]/.test(tag) ? ` ${inside} ` : inside;
   };
   const lines = textOf(component(props)).split("\n");

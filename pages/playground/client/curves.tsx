@@ -1,6 +1,6 @@
 import { useMemo } from "hono/jsx/dom";
 import type uPlot from "uplot";
-import { below, Chart, type ChartProps, colour, upwards } from "../../ui/chart.tsx";
+import { below, Chart, type ChartProps, fromZero, line, upwards, wholeTick } from "../../ui/chart.tsx";
 import { Legend } from "../../ui/marks.tsx";
 import { decimal, whole } from "../../ui/notation.ts";
 import type { MatchReport, PlayerReport } from "../match.ts";
@@ -11,17 +11,11 @@ const ROWS = 20;
 /** The dash of each policy's line, so that lines differ by more than colour. */
 const dashes: readonly (number[] | undefined)[] = [undefined, [9, 4], [3, 3], [12, 3, 3, 3], [6, 6]];
 
-export function lineOf(place: number): uPlot.Series {
-  return { stroke: (chart) => colour(chart, `var(--p${place})`), width: 2, dash: dashes[place], points: { show: false } };
-}
-
-const ticked = (tick: number): string => (Number.isInteger(tick) ? whole(tick) : "");
-
 function plotOf(report: MatchReport): ReturnType<ChartProps["plot"]> {
   return {
-    scales: { x: { time: false, range: [0, report.rounds] }, y: { range: (_, __, most) => [0, 1.1 * Math.max(1, most)] } },
-    series: [{}, ...report.players.map((_, place) => lineOf(place))],
-    axes: [below({ space: 64, values: (_, ticks) => ticks.map(ticked) }), upwards(ticked)],
+    scales: { x: { time: false, range: [0, report.rounds] }, y: fromZero(1) },
+    series: [{}, ...report.players.map((_, place) => line(`var(--p${place})`, { dash: dashes[place] }))],
+    axes: [below({ space: 64, values: (_, ticks) => ticks.map(wholeTick) }), upwards(wholeTick)],
   };
 }
 
@@ -61,7 +55,7 @@ function Curve({ report, id, title, meaning }: CurveProps) {
 /** Regret over the rounds. */
 export function Curves({ report }: { report: MatchReport }) {
   return (
-    <section class="card main">
+    <section class="main">
       <Curve report={report} id="regret" title="Conversions missed" meaning="Expected, compared with the best choice of each round" />
       <Legend entries={report.players.map(({ name }, place) => ({ mark: `mark p${place}`, name }))} />
     </section>
@@ -79,7 +73,7 @@ export function Arrivals({ report }: { report: MatchReport }) {
   return (
     <div class="arrivals">
       {arrivals.map(([id, title, meaning]) => (
-        <section key={id} class="card">
+        <section key={id}>
           <Curve report={report} id={id} title={title} meaning={meaning} />
         </section>
       ))}

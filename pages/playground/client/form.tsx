@@ -1,4 +1,5 @@
 import { useLayoutEffect, useState } from "hono/jsx/dom";
+import { Choice } from "../../ui/choice.tsx";
 import { contenders } from "../contender.ts";
 import { type DelayChoice, type DelayId, delays } from "../delay.ts";
 import type { ProblemId } from "../problem.ts";
@@ -25,24 +26,15 @@ interface FormProps {
 
 function Problem({ settings, change }: FormProps) {
   return (
-    <fieldset class="choice">
-      <legend>Problem</legend>
-      <div>
-        {(Object.keys(problems) as ProblemId[]).map((id) => (
-          <label key={id}>
-            <input
-              type="radio"
-              name="problem"
-              value={id}
-              checked={settings.problem === id}
-              onChange={() => change({ ...defaults[id], seed: settings.seed, pace: settings.pace })}
-            />
-            <span>{problems[id].name}</span>
-          </label>
-        ))}
-      </div>
+    <Choice
+      name="problem"
+      legend="Problem"
+      options={(Object.keys(problems) as ProblemId[]).map((value) => ({ label: problems[value].name, value }))}
+      chosen={settings.problem}
+      choose={(id) => change({ ...defaults[id], seed: settings.seed, pace: settings.pace })}
+    >
       <p class="quiet">{problems[settings.problem].text}</p>
-    </fieldset>
+    </Choice>
   );
 }
 
@@ -165,7 +157,7 @@ export function Form({ settings, change }: FormProps) {
     return () => wide.removeEventListener("change", widened);
   }, []);
   return (
-    <details class="card" open={open} onToggle={(event: Event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
+    <details class="panel" open={open} onToggle={(event: Event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
       <summary>
         Settings: {problems[settings.problem].name.toLowerCase()}, {settings.policies.length} policies
       </summary>

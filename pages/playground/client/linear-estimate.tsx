@@ -17,12 +17,11 @@ const write = column([1]);
 
 /** One weight, with a band of `half` on either side of the mean. */
 function Weight({ feature, mean, half, truth }: Readonly<Record<"feature" | "mean" | "half" | "truth", number>>) {
-  const places = { "--low": placeOf(mean - half), "--high": placeOf(mean + half), "--mean": placeOf(mean), "--taste": placeOf(truth) };
   return (
     <tr>
       <th scope="row">{feature}</th>
       <td class="plot" aria-hidden="true">
-        <Marks places={places} marks={["band", "taste", "mean"]} />
+        <Marks at={placeOf} band={[mean - half, mean + half]} taste={truth} mean={mean} />
       </td>
       <td class="number">
         {write(mean)} <small>± {write(half)}</small>

@@ -1,6 +1,6 @@
 import { useMemo } from "hono/jsx/dom";
 import uPlot from "uplot";
-import { below, Chart, type ChartProps, colour, upwards } from "../../ui/chart.tsx";
+import { below, Chart, type ChartProps, colour, line, upwards } from "../../ui/chart.tsx";
 import { decimal, percent, whole } from "../../ui/notation.ts";
 import { contenders } from "../contender.ts";
 import type { MatchReport, PlayerReport } from "../match.ts";
@@ -67,14 +67,8 @@ function curveData({ truth, players }: MatchReport, place: number): uPlot.Aligne
   const xs = truth.map((_, i) => i / (truth.length - 1));
   const shift = (by: number) => estimate && Array.from(estimate.mean, (mean, i) => mean + by * estimate.deviation[i]);
   const nothing = truth.map(() => null);
-  return [
-    xs,
-    Array.from(choices),
-    shift(DEVIATIONS) ?? nothing,
-    shift(-DEVIATIONS) ?? nothing,
-    shift(0) ?? nothing,
-    [...truth],
-  ] as uPlot.AlignedData;
+  const lines = [DEVIATIONS, -DEVIATIONS, 0].map((by) => shift(by) ?? nothing);
+  return [xs, Array.from(choices), ...lines, [...truth]] as uPlot.AlignedData;
 }
 
 function curvePlot(place: number): ReturnType<ChartProps["plot"]> {
@@ -85,14 +79,7 @@ function curvePlot(place: number): ReturnType<ChartProps["plot"]> {
       y: { range: [-0.3, 1.3] },
       choices: { range: (_, __, most) => [0, 3 * Math.max(1, most)] },
     },
-    series: [
-      {},
-      barsOf(place),
-      edge,
-      edge,
-      { stroke: (chart) => colour(chart, `var(--p${place})`), width: 2, points: { show: false } },
-      { stroke: (chart) => colour(chart, "var(--ink)"), width: 1.5, dash: [3, 3], points: { show: false } },
-    ],
+    series: [{}, barsOf(place), edge, edge, line(`var(--p${place})`), line("var(--ink)", { width: 1.5, dash: [3, 3] })],
     bands: [{ series: [2, 3], fill: (chart) => colour(chart, `color-mix(in oklab, var(--p${place}) 16%, transparent)`) }],
     axes: [below({ values: (_, ticks) => ticks.map(String) }), upwards(decimal)],
   };
@@ -140,7 +127,7 @@ export function PlayerCard({ settings, report, place }: CardProps) {
   const player = report.players[place];
   const { note } = contenders[settings.problem][settings.policies[place]];
   return (
-    <li class="card player" style={{ "--own": `var(--p${place})` }}>
+    <li class="panel player" style={{ "--own": `var(--p${place})` }}>
       <h2>
         <i class={`mark p${place}`} /> {player.name}
       </h2>

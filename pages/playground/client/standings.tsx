@@ -28,7 +28,7 @@ export function Standings({ report }: { report: MatchReport }) {
     ...columns.map(([, write]) => write(player)),
   ]);
   return (
-    <section class="card standings" aria-labelledby="standings">
+    <section class="standings" aria-labelledby="standings">
       <h2 id="standings">After {whole(round)} rounds</h2>
       <section class="scroll" tabindex={0} aria-label="Final numbers, scrolls sideways">
         <Table columns={["Policy", ...columns.map(([title]) => title)]} rows={rows} />

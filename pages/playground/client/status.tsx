@@ -65,7 +65,7 @@ export function Status({ run, settings, problems, stop, play, change }: StatusPr
   const round = "report" in run && run.report ? run.report.round : 0;
   const again = { ...settings, seed: (settings.seed + 1) % (ranges.seed[1] + 1) };
   return (
-    <section class="card status" aria-label="Match">
+    <section class="status" aria-label="Match">
       {problems.length > 0 && <Problems problems={problems} />}
       {run.state === "failed" && (
         <p class="problem" role="alert">

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { scaleOf } from "../../../pages/dashboard/scale.ts";
-import { column, decimal, duration, moment, percent, signed, signedPercent, tick, whole } from "../../../pages/ui/notation.ts";
+import { column, decimal, duration, moment, percent, signedPercent, tick, whole } from "../../../pages/ui/notation.ts";
 import { linkTo, routeOf } from "../../../pages/ui/route.ts";
 
 afterEach(() => void vi.useRealTimers());
@@ -41,9 +41,6 @@ describe("what is written", () => {
     [decimal, 99.94, "99.9"],
     [decimal, 100.4, "100"],
     [decimal, 1234.6, "1,235"],
-    [signed, 0.5, "+0.5"],
-    [signed, 0, "0"],
-    [signed, -0.5, "−0.5"],
     [whole, 12_345, "12,345"],
     [whole, 0.6, "1"],
   ] as const)("by %o of %d is %s", (write, value, text) => {

@@ -9,15 +9,12 @@ describe("a recommender that waits", () => {
 
   // statsmodels 0.14: proportion_confint(count, nobs, 0.05, "wilson"), which has 1.959964 for 1.96.
   it.each([
-    [10, 1, 0.1, 0.01788, 0.40415],
-    [50, 35, 0.7, 0.56248, 0.80905],
-    [4, 0, 0, 0, 0.48989],
-    [4, 4, 1, 0.51011, 1],
-  ])("of %i closed windows with %i purchases believes %f, from %f to %f", (impressions, converted, mean, low, high) => {
-    const band = waitingBand({ impressions, converted });
-    expect(band?.mean).toBe(mean);
-    expect(band?.low).toBeCloseTo(low, 3);
-    expect(band?.high).toBeCloseTo(high, 3);
+    [10, 1, 0.01788, 0.40415],
+    [50, 35, 0.56248, 0.80905],
+    [4, 0, 0, 0.48989],
+    [4, 4, 0.51011, 1],
+  ])("of %i closed windows with %i purchases believes %f to %f", (impressions, converted, low, high) => {
+    expect(waitingBand({ impressions, converted })).toEqual([expect.closeTo(low, 3), expect.closeTo(high, 3)]);
   });
 });
 
