@@ -17,8 +17,6 @@ export interface LocalShop {
   readonly worker: string;
   /** Ids of received conversions in order, repetitions included. */
   readonly received: string[];
-  /** What its server answers to conversions that it does not take: a status, and headers. */
-  fault?: readonly [status: number, headers?: Readonly<Record<string, string>>];
   call<Answer = Counted>(method: string, path: string, body?: unknown): Promise<Answer>;
   convert(impressionId: string): Promise<void>;
   close(): Promise<void>;
@@ -41,10 +39,6 @@ export async function startLocalShop(): Promise<LocalShop> {
     if (request.method === "POST") {
       const chunks: Uint8Array[] = [];
       for await (const chunk of request) chunks.push(chunk);
-      if (shop.fault) {
-        response.writeHead(...shop.fault).end("<!doctype html><title>shop</title>");
-        return;
-      }
       const items = JSON.parse(Buffer.concat(chunks).toString()) as readonly { id: string; body: object }[];
       received.push(...items.map(({ id }) => id));
       await Promise.all(items.map((item) => sendOn(worker, item)));

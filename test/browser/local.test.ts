@@ -112,19 +112,6 @@ describeInChromium("in Chromium", () => {
     expect(complaints).toEqual([]);
   });
 
-  it("has learnt what the worker has, when it has taken a newer snapshot", async () => {
-    const before = (await withModel('return model.recommend({ limit: 3, actions: [{ id: "hat" }] }).actions[0]')) as Shown;
-    await withModel(`model.convert({ impressionId: "${before.impressionId}" }); await model.send()`);
-    await expect.poll(() => withModel("return await model.refresh()"), soon).toBe(true);
-    await expect
-      .poll(async () => {
-        await withModel("await model.refresh()");
-        return ((await withModel('return model.recommend({ actions: [{ id: "hat" }] }).actions[0]')) as Shown).mean;
-      }, soon)
-      .toBeGreaterThan(before.mean);
-    expect(complaints).toEqual([]);
-  });
-
   it("sends impressions and conversions of an offline visit once, whatever page sends them and however often", async () => {
     await withModel("");
     await context.setOffline(true);
@@ -144,22 +131,6 @@ describeInChromium("in Chromium", () => {
     await withModel("await model.send()", third);
     expect(await counts()).toMatchObject({ impressions: 3, applied: 2 });
     expect(await withModel("return reports", third)).toEqual([]);
-  });
-
-  it("keeps a purchase while the shop's address answers with a page, a redirection or a refusal, and reports each once", async () => {
-    const { impressionId } = (await withModel("return model.recommend().actions[0]")) as Shown;
-    await withModel(`model.convert({ impressionId: "${impressionId}" })`);
-    for (const fault of [[200], [302, { location: "/" }], [404], [403]] as const) {
-      shop.fault = fault;
-      expect(await withModel("await model.send(); return await model.send()")).toBe(1);
-    }
-    shop.fault = undefined;
-    expect(await withModel("return await model.send()")).toBe(0);
-    await expect.poll(counts, soon).toMatchObject({ impressions: 1, converted: 1 });
-    const reports = (await withModel("return reports")) as string[];
-    const page = "<!doctype html><title>shop</title>";
-    const answers = [`200: ${page}`, "with a redirection", `404: ${page}`, `403: ${page}`];
-    expect(reports).toEqual(answers.map((answer) => expect.stringContaining(`1 wait: /conversions answered ${answer}. `)));
   });
 
   it("sends what waits when the page is left", async () => {
@@ -232,34 +203,5 @@ describeInChromium("in Chromium", () => {
     page = await visit();
     expect(await withOwn("return (await own.recommend({ candidates })).round")).toBe(1);
     expect(await withOwn("return reports")).toEqual([]);
-  });
-
-  it.each([
-    // Bytes of the snapshot that hold its format version, and its revision after two more decisions and a conversion.
-    ["leaves alone what a newer version has kept, and learns in memory meanwhile", 4, 2],
-    ["begins anew where what it has kept is damaged", 200, 5],
-  ])("%s", async (_, place, revision) => {
-    await withOwn("await learn(1)");
-    const stored = (change: string) =>
-      page.evaluate(`new Promise((resolve) => {
-        indexedDB.open("afterclick own news").onsuccess = ({ target }) => {
-          const values = target.result.transaction("values", "readwrite").objectStore("values");
-          values.get("state").onsuccess = ({ target: { result } }) => { ${change} };
-        };
-      })`);
-    await stored(`result.bytes[${place}] ^= 7; values.put(result, "state").onsuccess = () => resolve()`);
-    await page.reload();
-    await page.waitForFunction("globalThis.afterclick");
-    expect(await withOwn("await learn(1); return (await own.recommend({ candidates })).round")).toBe(2);
-    expect(await withOwn("return reports")).toEqual(["SnapshotError"]);
-    expect(await stored("resolve(result.revision)")).toBe(revision);
-  });
-
-  it("goes on in memory when its quota is exceeded, and reports it", async () => {
-    await withOwn("await learn(1)");
-    await page.evaluate('IDBObjectStore.prototype.put = () => { throw new DOMException("full", "QuotaExceededError"); }');
-    await withOwn("await learn(1); await learn(1)");
-    expect(await withOwn("return (await own.recommend({ candidates })).round")).toBe(4);
-    expect(await withOwn("return reports[0]")).toBe("QuotaExceededError");
   });
 });

@@ -7,26 +7,13 @@ const items = [{ id: "1" }, { id: "2" }];
 const toWorker = workerCarrier("https://worker.example/impressions", "pk_key");
 const toShop = shopCarrier("/conversions");
 
-it("brings impressions to a worker under the key, as JSON", () => {
-  expect(toWorker.request(items)).toEqual({
-    url: "https://worker.example/impressions",
-    init: {
-      method: "POST",
-      headers: { "content-type": "application/json", authorization: "Bearer pk_key" },
-      body: '[{"id":"1"},{"id":"2"}]',
-    },
-  });
-});
-
-it("brings conversions to the shop without any key, as JSON", () => {
-  expect(toShop.request(items)).toEqual({
-    url: "/conversions",
-    init: { method: "POST", headers: { "content-type": "application/json" }, body: '[{"id":"1"},{"id":"2"}]' },
-  });
-});
-
-it.each([toWorker, toShop])("brings at most fifty together", ({ most }) => {
-  expect(most).toBe(50);
+it.each([
+  ["impressions to a worker under the key", toWorker, "https://worker.example/impressions", { authorization: "Bearer pk_key" }],
+  ["conversions to the shop without any key", toShop, "/conversions", {}],
+] as const)("brings %s, as JSON, at most fifty together", (_, carrier, url, key) => {
+  const headers = { "content-type": "application/json", ...key };
+  expect(carrier.request(items)).toEqual({ url, init: { method: "POST", headers, body: '[{"id":"1"},{"id":"2"}]' } });
+  expect(carrier.most).toBe(50);
 });
 
 it("lets the request to the worker outlive its page, whatever becomes of it", async () => {

@@ -117,7 +117,7 @@ describe("letters", () => {
     sent = [];
     const after = outbox();
     await after.open();
-    expect(after.size).toBe(1);
+    expect([after.size, vi.getTimerCount()]).toEqual([1, 1]);
     await vi.advanceTimersByTimeAsync(0);
     expect(sent).toEqual([["/a", ["a1"]]]);
     expect([after.size, await waiting()]).toEqual([0, []]);
@@ -132,11 +132,6 @@ describe("letters", () => {
     await vi.advanceTimersByTimeAsync(1000);
     expect([sent, after.size, vi.getTimerCount()]).toEqual([[["/a", ["1"]]], 1, 0]);
     expect(await waiting()).toEqual(["letter 2"]);
-  });
-
-  it("that nobody has left ask for nothing", async () => {
-    await outbox().open();
-    expect(vi.getTimerCount()).toBe(0);
   });
 
   it("that come while others are sent go right after them", async () => {
@@ -187,15 +182,6 @@ describe("what is given up", () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it.each([400, 413, 422])("is what is refused for good by %d, with the reason", async (status) => {
-    const box = outbox();
-    answer = () => status;
-    await box.put([letter("1")]);
-    await box.send();
-    expect(reports).toEqual([`1 given up: /a answered ${status}: says ${status}`]);
-    expect([box.size, await waiting(), vi.getTimerCount()]).toEqual([0, [], 0]);
-  });
-
   it("is said without a reason if that cannot be read", async () => {
     const box = outbox();
     vi.stubGlobal("fetch", async () => ({ ok: false, status: 422, text: () => Promise.reject(new TypeError("aborted")) }));
@@ -216,19 +202,6 @@ describe("what is given up", () => {
 });
 
 describe("what is tried again", () => {
-  it.each([0, 408, 425, 429, 500, 503])("is what got %d for an answer", async (status) => {
-    const box = outbox();
-    answer = () => status;
-    vi.stubGlobal("Response", undefined);
-    vi.stubGlobal("fetch", async () => {
-      if (status === 0) throw new TypeError("offline");
-      return { ok: false, status, text: async () => "" };
-    });
-    await box.put([letter("1")]);
-    await box.send();
-    expect([box.size, await waiting(), reports, vi.getTimerCount()]).toEqual([1, ["letter 1"], [], 1]);
-  });
-
   it("comes ever less often, at most every five minutes", async () => {
     const box = outbox();
     answer = () => 0;
@@ -299,19 +272,37 @@ describe("a delivery", () => {
     });
   const torn = { text: { value: () => Promise.reject(new TypeError("aborted")) } };
 
+  const fates = {
+    arrived: [0, [], []],
+    "tried again": [1, [], ["letter 1"]],
+    "given up": [0, [expect.stringMatching(/^1 given up: \/a answered \d+: because$/)], []],
+  };
   it.each([
-    [204, null],
-    [202, null],
-    [202, page],
-    [201, '{"impressions":[]}'],
-    [202, '{"conversions":[]}'],
-    [200, '{"conversions":[{"status":"applied"}]}'],
-  ])("is the answer %d %s", async (status, body) => {
-    vi.stubGlobal("fetch", async () => answered(status, body));
-    const box = outbox();
-    await box.put([letter("1")]);
-    await box.send();
-    expect([box.size, reports, await waiting()]).toEqual([0, [], []]);
+    ["arrived", [[204], [202], [202, page], [201, '{"impressions":[]}'], [200, '{"conversions":[{"status":"applied"}]}']]],
+    ["tried again", [[-1], [408], [425], [429], [500], [503]]],
+    [
+      "given up",
+      [
+        [400, "because"],
+        [413, "because"],
+        [422, "because"],
+      ],
+    ],
+  ] as const)("is %s, by the answer", async (fate, answers) => {
+    for (const [status, body = null] of answers) {
+      emptyDisk();
+      reports = [];
+      vi.stubGlobal("fetch", async () => {
+        if (status < 0) throw new TypeError("offline");
+        return answered(status, body);
+      });
+      const box = outbox();
+      await box.put([letter("1")]);
+      await box.send();
+      expect([box.size, reports, await waiting()], `${status}`).toEqual(fates[fate]);
+      expect(vi.getTimerCount()).toBe(fate === "tried again" ? 1 : 0);
+      box.close();
+    }
   });
 
   it.each([

@@ -56,25 +56,6 @@ describe("a model of the device's own", () => {
     expect((await restored(model)).digest()).toBe(sdk.digest());
   });
 
-  it("has learnt over visits what it has learnt before, and is silent about it", async () => {
-    const before = await open();
-    for (let i = 0; i < 3; i++) expect(await learn(before)).toBe("applied");
-    const digest = (await restored(before)).digest();
-    const after = await open();
-    expect((await restored(after)).digest()).toBe(digest);
-    expect(await roundOf(after)).toBe(4);
-    expect(reports).toEqual([]);
-  });
-
-  it("is one in all tabs, which take turns", async () => {
-    const [here, there] = [await open(), await open()];
-    await Promise.all([here, there, here, there].map((each) => learn(each)));
-    expect(await roundOf(here)).toBe(5);
-    expect(await roundOf(there)).toBe(6);
-    expect((await restored(here)).counts()).toEqual((await restored(there)).counts());
-    expect((await restored(here)).counts()).toMatchObject({ converted: 4, pending: 2 });
-  });
-
   it("takes its turn under a lock of its own name, where the host has locks", async () => {
     const request = vi.fn((_: string, turn: () => unknown) => turn());
     vi.stubGlobal("navigator", { locks: { request } });
@@ -120,6 +101,7 @@ describe("a model of the device's own", () => {
 
   it.each(["", undefined, 7])("needs a name, and %j is none", async (name) => {
     await expect(open({ name: name as never })).rejects.toThrow(new TypeError("name: expected a text that names the model"));
+    await expect(open({ window: { ms: -1 } })).rejects.toThrow(/^window\.ms/);
   });
 
   it.each([
@@ -170,10 +152,6 @@ describe("a model of the device's own", () => {
     await expect(model.convert({ impressionId: "x", reward: 2 })).rejects.toThrow(/^reward/);
     expect([await model.snapshot(), await kept()]).toEqual([before, state]);
     expect(await learn(model)).toBe("applied");
-  });
-
-  it("fails at once with options that are none", async () => {
-    await expect(open({ window: { ms: -1 } })).rejects.toThrow(/^window\.ms/);
   });
 
   it("forgets all that it has learnt, on the device and in memory", async () => {
@@ -294,22 +272,17 @@ describe("a call", () => {
 });
 
 describe("the time of a conversion", () => {
-  it("is now, if it is not said", async () => {
+  it("is what is said, and now otherwise", async () => {
     const model = await open();
-    const { action } = await model.recommend({ candidates });
+    const shown = async () => (await model.recommend({ candidates })).action.impressionId;
+    const status = async (impressionId: string, at?: number) => (await model.convert({ impressionId, reward: 1, at })).status;
+    const first = await shown();
+    expect(await status(first, NOW + HOUR_MS + 1)).toBe("late");
     vi.setSystemTime(NOW + HOUR_MS);
-    expect(await model.convert({ impressionId: action.impressionId, reward: 1 })).toEqual({ status: "applied" });
-    const late = (await model.recommend({ candidates })).action;
+    expect(await status(first)).toBe("applied");
+    const second = await shown();
     vi.setSystemTime(NOW + 2 * HOUR_MS + 1);
-    expect(await model.convert({ impressionId: late.impressionId, reward: 1 })).toEqual({ status: "late" });
-  });
-
-  it("is what is said otherwise", async () => {
-    const model = await open();
-    const { action } = await model.recommend({ candidates });
-    const { impressionId } = action;
-    expect(await model.convert({ impressionId, reward: 1, at: NOW + HOUR_MS + 1 })).toEqual({ status: "late" });
-    expect(await model.convert({ impressionId, reward: 1, at: NOW + HOUR_MS })).toEqual({ status: "applied" });
+    expect([await status(second), await status(second, NOW + 2 * HOUR_MS)]).toEqual(["late", "applied"]);
   });
 
   it("is now for a time and a reward that are undefined, as if they were absent", async () => {
@@ -360,26 +333,22 @@ describe("what is kept and cannot be used", () => {
     expect(reports).toHaveLength(1);
   });
 
-  it("since a newer version has kept it, is left as it is, while this visit learns in memory", async () => {
-    await learn(await open());
-    const { bytes } = await kept();
-    bytes[4] ^= 7;
-    await keep({ bytes });
-    const model = await open();
-    expect(reports).toEqual([expect.objectContaining({ name: "SnapshotError", code: "version" })]);
-    expect([await roundOf(model), await roundOf(model)]).toEqual([1, 2]);
-    expect(await kept()).toMatchObject({ revision: 2, bytes });
-    expect(reports).toHaveLength(1);
-  });
-
-  it("since a newer version of the policy has kept it, is left as it is too", async () => {
-    await learn(await open());
-    const { SnapshotError } = await import("afterclick");
-    vi.spyOn(Recommender, "restore").mockRejectedValueOnce(new SnapshotError("state-version", "newer"));
-    const model = await open();
-    expect([await roundOf(model), await roundOf(model)]).toEqual([1, 2]);
-    expect(await kept()).toMatchObject({ revision: 2 });
-  });
+  it.each(["version", "state-version"])(
+    "since a newer version has kept it, is left as it is, while this visit learns in memory: %s",
+    async (code) => {
+      await learn(await open());
+      const { bytes } = await kept();
+      if (code === "version") bytes[4] ^= 7;
+      await keep({ bytes });
+      const { SnapshotError } = await import("afterclick");
+      if (code !== "version") vi.spyOn(Recommender, "restore").mockRejectedValueOnce(new SnapshotError(code, "newer"));
+      const model = await open();
+      expect(reports).toEqual([expect.objectContaining({ name: "SnapshotError", code })]);
+      expect([await roundOf(model), await roundOf(model)]).toEqual([1, 2]);
+      expect(await kept()).toMatchObject({ revision: 2, bytes });
+      expect(reports).toHaveLength(1);
+    },
+  );
 
   it("for a reason that is not its own, fails the call", async () => {
     await learn(await open());
@@ -465,6 +434,7 @@ describe("with actions, as a published model takes them", () => {
   it.each([
     ["reversed", (list: Action[]) => list.reverse()],
     ["longer", (list: Action[]) => list.unshift({ id: "scarf", features: { brand: "Bolt" } })],
+    ["of other features", (list: Action[]) => list.splice(0, 2, { id: "boots", features: { brand: "Acme" } }, { id: "hat", features: {} })],
   ])("takes a list that is %s since the last call as it is now", async (_, change) => {
     const model = await wearing();
     const list = [...actions];
@@ -473,15 +443,6 @@ describe("with actions, as a published model takes them", () => {
     const { actions: shown } = await model.recommend({ actions: list, limit: 3 });
     expect(namesOf(shown).sort()).toEqual(namesOf(list).sort());
     expect(shown.find(({ id }) => id === "boots")?.mean).toBeGreaterThan((means.get("hat") as number) + 0.1);
-  });
-
-  it("takes an action whose features have changed as it is now", async () => {
-    const model = await wearing();
-    const list = [{ id: "cap", features: { brand: "Bolt" } }];
-    const [before] = (await model.recommend({ actions: list })).actions;
-    list[0].features.brand = "Acme";
-    const [after] = (await model.recommend({ actions: list })).actions;
-    expect(after.mean).toBeGreaterThan(before.mean);
   });
 
   it("leaves out actions that are not available", async () => {

@@ -40,26 +40,16 @@ describe("a publication", () => {
     );
   });
 
-  it.each([36, whole.length - 1])("cut after %d bytes does not match its checksum", async (bytes) => {
-    await expect(readPublication(whole.slice(0, bytes))).rejects.toMatchObject(refusal("checksum", /does not match its checksum/));
-  });
-
-  it.each([0, 31, 32, 40, whole.length - 1])("with another byte at %d does not match its checksum", async (place) => {
+  it.each([0, 31, 32, 40, whole.length - 1])("cut or altered at %d does not match its checksum", async (place) => {
     const altered = whole.slice();
     altered[place] ^= 1;
-    await expect(readPublication(altered)).rejects.toMatchObject(refusal("checksum", /does not match its checksum/));
+    for (const bytes of [altered, whole.slice(0, Math.max(36, place))]) {
+      await expect(readPublication(bytes)).rejects.toMatchObject(refusal("checksum", /does not match its checksum/));
+    }
   });
 
   it.each([
-    [undefined],
-    [[]],
-    [[3]],
-    [[5]],
-    [[4, 1]],
-    [[4, -4, 4]],
-    [[2.5, 1.5]],
-    [["4"]],
-    [{ length: 1 }],
+    ...[undefined, [], [3], [5], [4, 1], [4, -4, 4], [2.5, 1.5], ["4"], { length: 1 }].map((lengths) => [lengths]),
     [Array(100).fill([4, -4]).flat().concat(4)],
   ])("whose header counts other bytes than follow, %j, is refused before anything is copied", async (lengths) => {
     const altered = await encode({ ...header, lengths }, [part]);
@@ -108,11 +98,10 @@ describe("vectors without an encoder", () => {
     expect(Object.is(vectors([-1e-9], [])[0], 0)).toBe(true);
   });
 
-  it.each([
-    ["context", () => vectors({ country: "PT" }, [1])],
-    ["features of action 0", () => vectors([1], { kind: "boots" })],
-  ])("refuse %s by names", (what, made) => {
-    expect(made).toThrow(new TypeError(`${what}: expected an array of numbers, since the model has no encoder`));
+  it("refuse names", () => {
+    const message = "expected an array of numbers, since the model has no encoder";
+    expect(() => vectors({ country: "PT" }, [1])).toThrow(new TypeError(`context: ${message}`));
+    expect(() => vectors([1], { kind: "boots" })).toThrow(new TypeError(`features of action 0: ${message}`));
   });
 });
 
@@ -129,11 +118,11 @@ describe("vectors with an encoder", () => {
     expect(Array.from(matrixOf(points(undefined, actions)))).toEqual(expected({}));
   });
 
-  it.each([
-    ["context", () => featurizer(options).points([1], [{ id: "a" }])],
-    ["features of action a", () => featurizer(options).points({}, [{ id: "a", features: [1] }])],
-  ])("refuse %s of numbers", (what, made) => {
-    expect(made).toThrow(new TypeError(`${what}: expected features by name, since the model has an encoder`));
+  it("refuse numbers", () => {
+    const message = "expected features by name, since the model has an encoder";
+    const { points } = featurizer(options);
+    expect(() => points([1], [{ id: "a" }])).toThrow(new TypeError(`context: ${message}`));
+    expect(() => points({}, [{ id: "a", features: [1] }])).toThrow(new TypeError(`features of action a: ${message}`));
   });
 });
 
