@@ -24,10 +24,12 @@ function exhaust({ allocate, release }: CoreExports, pieces: number): () => bool
   };
 }
 
-function process(core: Core, rows: number) {
-  const handle = new CoreProcess(core, { kernel: SQUARED_EXPONENTIAL, variance: 1, bias: 0, lengthscale: Float64Array.of(1) }, 0.25, rows);
-  for (let i = 0; i < rows; i++) handle.append(Float64Array.of(i / 2));
-  return handle;
+/** A call of a process with four rows that watches candidates. */
+function drawing(core: Core, call: (handle: CoreProcess) => unknown): () => unknown {
+  const handle = new CoreProcess(core, { kernel: SQUARED_EXPONENTIAL, variance: 1, bias: 0, lengthscale: Float64Array.of(1) }, 0.25, 4);
+  for (let i = 0; i < 4; i++) handle.append(Float64Array.of(i / 2));
+  handle.watch(xs);
+  return () => call(handle);
 }
 
 const { among } = encoder({ dimension: 40, interactions: "all" });
@@ -35,56 +37,26 @@ const xs = values(40).map((_, i) => i / 4);
 const places = Float64Array.of(0, 2, 4, 6);
 
 /** Doubles that the call needs besides its arguments and results. */
-const calls: [string, number, (core: Core) => () => unknown][] = [
-  [
-    "a joint draw",
-    2 * 820,
-    (core) =>
-      (
-        (handle) => () =>
-          handle.sample(xs, values(40), 1, 1)
-      )(process(core, 4)),
-  ],
-  [
-    "a covariance",
-    820,
-    (core) =>
-      (
-        (handle) => () =>
-          handle.covariance(xs)
-      )(process(core, 4)),
-  ],
-  [
-    "a pathwise draw",
-    2 * 820,
-    (core) => {
-      const handle = process(core, 4);
-      handle.watch(xs);
-      return () => handle.sampleWatched(xs, places, values(80), 1, 1);
-    },
-  ],
-  [
-    "the watched candidates' scores",
+const calls: Record<string, [needed: number, call: (core: Core) => () => unknown]> = {
+  "a joint draw": [2 * 820, (core) => drawing(core, (handle) => handle.sample(xs, values(40), 1, 1))],
+  "a covariance": [820, (core) => drawing(core, (handle) => handle.covariance(xs))],
+  "a pathwise draw": [2 * 820, (core) => drawing(core, (handle) => handle.sampleWatched(xs, places, values(80), 1, 1))],
+  "the watched candidates' scores": [
     40 * 4,
-    (core) => {
-      const handle = process(core, 4);
-      handle.watch(xs);
-      return () => {
+    (core) =>
+      drawing(core, (handle) => {
         const [mean, deviation] = [new Float64Array(40), new Float64Array(40)];
         handle.scoreWatched(mean, deviation);
         return { mean, deviation };
-      };
-    },
+      }),
   ],
-  ["a row beyond the room", 4 * 4, (core) => ((handle) => () => [handle.append(Float64Array.of(9)), handle.score(xs)])(process(core, 4))],
-  [
-    "a kernel matrix of many features",
+  "a row beyond the room": [4 * 4, (core) => drawing(core, (handle) => [handle.append(Float64Array.of(9)), handle.score(xs)])],
+  "a kernel matrix of many features": [
     40,
     (core) => () => core.kernelMatrix({ kernel: LINEAR, variance: 1, bias: 0, lengthscale: values(40).fill(1) }, xs, xs),
   ],
-  ["a ridge posterior", 2 * 820, (core) => () => core.ridgeEstimate(core.ridgeCreate(40, 1))],
-  [
-    "a ridge posterior's new factor",
+  "a ridge posterior": [2 * 820, (core) => () => core.ridgeEstimate(core.ridgeCreate(40, 1))],
+  "a ridge posterior's new factor": [
     820,
     (core) => {
       const handle = core.ridgeCreate(40, 1);
@@ -92,8 +64,7 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
       return () => [core.ridgeRefactor(handle), core.ridgeState(handle).factor.slice()];
     },
   ],
-  [
-    "draws of a ridge posterior, and scores",
+  "draws of a ridge posterior, and scores": [
     40 * 8 + 40 * 26,
     (core) => {
       const handle = core.ridgeCreate(40, 1);
@@ -106,18 +77,17 @@ const calls: [string, number, (core: Core) => () => unknown][] = [
       ];
     },
   ],
-  [
-    "products of encoded actions",
+  "products of encoded actions": [
     2048,
     (core) => {
       const actions = among([{ brand: "Acme" }, { brand: "Apex" }])({ country: "PT" });
       return () => core.draws.products(actions, values(40));
     },
   ],
-  ["a ridge solved from its sums", 820, (core) => () => core.shrunkSolve(new Float64Array(820), 1, values(40), 1)],
-];
+  "a ridge solved from its sums": [820, (core) => () => core.shrunkSolve(new Float64Array(820), 1, values(40), 1)],
+};
 
-it.each(calls)("refuses %s until there is room, and then gives it", (_, needed, call) => {
+it.each(Object.entries(calls))("refuses %s until there is room, and then gives it", (_, [needed, call]) => {
   const expected = call(freshCore().core)();
   const { core, exports } = freshCore(smallCore);
   core.kernelMatrix({ kernel: LINEAR, variance: 1, bias: 0, lengthscale: Float64Array.of(1) }, values(PLACE / 4), Float64Array.of(1));
