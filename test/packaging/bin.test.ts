@@ -1,20 +1,16 @@
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
-import { installTarball, packed, run } from "./installation.ts";
+import { installTarball, packed, run, secrets } from "./installation.ts";
 
 // Runs the packed package's commands with npx, in a folder without the repository.
 
-const keys = {
-  AFTERCLICK_SECRET_KEY: "sk_of-the-packaging-test",
-  AFTERCLICK_PUBLISHABLE_KEY: "pk_of-the-packaging-test",
-  AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-};
-const secrets = { ...keys, AFTERCLICK_TOKEN_KEY: "token-of-the-packaging-test", AFTERCLICK_JOIN_KEY: "join-key-of-the-packaging-test" };
+const { AFTERCLICK_TOKEN_KEY: _, AFTERCLICK_JOIN_KEY: __, ...keys } = secrets;
 
 let tarball: string;
 let base: string;
@@ -32,9 +28,11 @@ beforeAll(async () => {
 });
 afterAll(() => rm(base, { recursive: true }));
 
+/** The environment of a user, without what npm and this process add. */
+const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|AFTERCLICK_)/.test(name)));
+
 function called(program: string, args: readonly string[]) {
   const PATH = `${resolve("node_modules/.bin")}${delimiter}${process.env.PATH}`;
-  const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|AFTERCLICK_)/.test(name)));
   const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, encoding: "utf8", env: { ...own, ...keys, PATH } });
   return { status, out: stdout, error: stderr };
 }
@@ -61,7 +59,6 @@ it("says in one line that an old Node is too old", () => {
 });
 
 it("takes at most 112 kB, gzipped", async () => {
-  const { gzipSync } = await import("node:zlib");
   const files = await Promise.all((await readdir(bin)).map((name) => readFile(join(bin, name))));
   expect(gzipSync(Buffer.concat(files)).length / 1000).toBeLessThanOrEqual(112);
 });
@@ -82,7 +79,6 @@ describe("deploy in an empty folder", { shuffle: false }, () => {
     expect([status, error.replace(/^npm warn.*\n/gm, "")]).toEqual([0, ""]);
     expect(out).toMatch(/^Bundled afterclick: \d+ kB gzipped[\s\S]*Nothing was deployed\.\n$/);
     expect(afterclick("deploy", "--dry-run", "--env", "staging").out).toContain("afterclick-staging-events");
-    expect(afterclick("deploy", "--env", "test").error).toContain("--env: expected one of production, staging, got test");
   });
 
   describe("whose worker runs here", { shuffle: false }, () => {
@@ -101,9 +97,7 @@ describe("deploy in an empty folder", { shuffle: false }, () => {
 
     // The commands run beside this process, because the worker answers from it.
     const beside = async (args: readonly string[], env: Readonly<Record<string, string>> = keys) => {
-      const { execFile } = await import("node:child_process");
       const bin = join(folder, "node_modules/afterclick/dist/bin/afterclick.js");
-      const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|AFTERCLICK_)/.test(name)));
       return new Promise<{ code: number; out: string; error: string }>((settle) =>
         execFile(process.execPath, [bin, ...args], { cwd: folder, env: { ...own, ...env } }, (error, out, stderr) =>
           settle({ code: error ? Number(error.code) : 0, out, error: stderr }),
@@ -132,22 +126,10 @@ describe("deploy in an empty folder", { shuffle: false }, () => {
       ).toEqual({ models: [] });
     });
 
-    it.each([
-      [{ AFTERCLICK_SECRET_KEY: "sk_of-another-worker-here" }, "secret key", "Set AFTERCLICK_SECRET_KEY"],
-      [{ AFTERCLICK_WEBHOOK_SECRET: "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" }, "webhook", "Set AFTERCLICK_WEBHOOK_SECRET"],
-      [{ AFTERCLICK_PUBLISHABLE_KEY: keys.AFTERCLICK_SECRET_KEY }, "publishable key", "has the rights of a secret key"],
-    ])("doctor names a wrong key: %j", async (other, check, remedy) => {
-      const { code, out } = await beside(["doctor", "--url", url], { ...keys, ...other });
-      expect(code).toBe(1);
-      expect(out.split("\n").filter((line) => line.startsWith("wrong"))).toEqual([
-        expect.stringMatching(new RegExp(`^wrong +${check} .*${remedy}`)),
-      ]);
-    });
-
-    it("doctor names an origin that is not listed, and an address without a worker", async () => {
-      const { code, out } = await beside(["doctor", "--url", url, "--origin", "https://shop.example"]);
-      expect([code, out]).toEqual([1, expect.stringMatching(/^wrong +origins +pages of https:\/\/shop\.example may not call/m)]);
-      expect((await beside(["doctor", "--url", "http://127.0.0.1:9"])).out).toMatch(/^wrong +address +no worker answers/);
+    it("doctor names what is wrong", async () => {
+      const env = { ...keys, AFTERCLICK_WEBHOOK_SECRET: "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" };
+      const { code, out } = await beside(["doctor", "--url", url, "--origin", "https://shop.example"], env);
+      expect([code, out.match(/^wrong +\w+/gm)]).toEqual([1, ["wrong   webhook", "wrong   origins"]]);
     });
 
     it("export writes a log that verify verifies and evaluate evaluates", async () => {

@@ -11,6 +11,15 @@ import { inject } from "vitest";
 
 const PROJECTS = "test/packaging/projects";
 
+/** Secrets of the workers that the tests start. */
+export const secrets = {
+  AFTERCLICK_SECRET_KEY: "sk_of-the-packaging-test",
+  AFTERCLICK_PUBLISHABLE_KEY: "pk_of-the-packaging-test",
+  AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+  AFTERCLICK_TOKEN_KEY: "token-of-the-packaging-test",
+  AFTERCLICK_JOIN_KEY: "join-key-of-the-packaging-test",
+};
+
 /** Packages of the projects besides ours: its peers, and types of platforms. */
 const BESIDE = ["hono", "valibot", "@cloudflare/workers-types", "@types/node", "undici-types"];
 

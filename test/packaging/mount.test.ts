@@ -3,17 +3,9 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestHarness } from "wrangler";
-import { installTarball, packed, run } from "./installation.ts";
+import { installTarball, packed, run, secrets } from "./installation.ts";
 
 // Follows "Mount it in a worker of your own" of docs/deploy.md in an empty folder, with the packed package.
-
-const secrets = {
-  AFTERCLICK_SECRET_KEY: "sk_of-the-packaging-test",
-  AFTERCLICK_PUBLISHABLE_KEY: "pk_of-the-packaging-test",
-  AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-  AFTERCLICK_TOKEN_KEY: "token-of-the-packaging-test",
-  AFTERCLICK_JOIN_KEY: "join-key-of-the-packaging-test",
-};
 
 describe("the section", { shuffle: false }, () => {
   let folder: string;
@@ -60,8 +52,11 @@ describe("the section", { shuffle: false }, () => {
     try {
       await harness.listen();
       const headers = { authorization: `Bearer ${secrets.AFTERCLICK_SECRET_KEY}`, "content-type": "application/json" };
-      const body = JSON.stringify({ window: { ms: 60_000 } });
-      expect((await harness.fetch("/recommender/v1/models/shop", { method: "PUT", headers, body })).status).toBe(201);
+      const call = (method: string, path: string, body: object) =>
+        harness.fetch(`/recommender/v1/models/shop${path}`, { method, headers, body: JSON.stringify(body) });
+      expect((await call("PUT", "", { window: { ms: 60_000 } })).status).toBe(201);
+      expect((await call("PUT", "/actions", { actions: [{ id: "boots" }] })).status).toBe(200);
+      expect(await (await call("POST", "/recommendations", {})).json()).toMatchObject({ actions: [{ id: "boots" }] });
       expect(await (await harness.fetch("/recommender/openapi.json")).json()).toMatchObject({ openapi: "3.1.0" });
     } finally {
       await harness.close();
