@@ -1,14 +1,10 @@
 // npm run attack: sends a local worker what strangers, pages, forgers and retries may send, kills it, and counts what did not hold.
-import { appendFile, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, UnreachableError } from "../cli/api.ts";
 import { command, numberIn, type Values, wholeNumber } from "../cli/command.ts";
-import { freshSecrets, writeDevVars } from "../cli/dev-vars.ts";
+import { freshSecrets } from "../cli/dev-vars.ts";
 import { progressBar, refreshing } from "../cli/progress.ts";
 import { print, printError } from "../cli/terminal.ts";
-import { anyFreePort, askedToStop, HOST, StartError } from "../scripts/worker-process.ts";
+import { StartError } from "../scripts/worker-process.ts";
 import { amounts } from "./attack/groups/amounts.ts";
 import { auth } from "./attack/groups/auth.ts";
 import { cost } from "./attack/groups/cost.ts";
@@ -25,7 +21,7 @@ import { webhooks } from "./attack/groups/webhooks.ts";
 import { Scoreboard } from "./attack/scoreboard.ts";
 import { type Group, Stage } from "./attack/stage.ts";
 import { Target } from "./attack/target.ts";
-import { Victim } from "./soak/victim.ts";
+import { onStand, StoppedError } from "./soak/victim.ts";
 
 const DEFAULT_MINUTES = 3;
 const LONGEST_MS = 10 * 60_000;
@@ -44,8 +40,6 @@ Example: npm run attack -- --seed 7 --minutes 2
 
 Each breach is a line. The last line is JSON. Exit code 1: something did not hold. Takes at most ${LONGEST_MS / 60_000} minutes.`;
 
-class StoppedError extends Error {}
-
 const options = {
   seed: { type: "string", default: "1" },
   minutes: { type: "string", default: String(DEFAULT_MINUTES) },
@@ -54,46 +48,16 @@ const options = {
 async function main(values: Values<typeof options>): Promise<boolean> {
   const seed = wholeNumber("--seed", values.seed, 0);
   const scale = numberIn("--minutes", values.minutes, 0.5, 8) / DEFAULT_MINUTES;
-  const folder = await mkdtemp(join(tmpdir(), "afterclick-attack-"));
-  const secretsFile = join(folder, "secrets.env");
-  const secrets = freshSecrets();
-  await writeDevVars({ ...secrets, AFTERCLICK_GRACE_MS: String(GRACE_MS) }, secretsFile);
   // The whole content of a sender without its name.
   const { AFTERCLICK_JOIN_KEY: misplaced } = freshSecrets();
-  await appendFile(secretsFile, `AFTERCLICK_SENDERS='${JSON.stringify({ header: "x-signature", secret: misplaced })}'\n`);
-  const port = await anyFreePort();
-  const victim = new Victim({ port, state: join(folder, "state"), secretsFile, logLevel: "error" });
-  const target = new Target(new URL(`http://${HOST}:${port}`), secrets);
-  const groups = [
-    auth,
-    tokens,
-    webhooks,
-    extremes,
-    amounts,
-    logs,
-    cost(() => victim.group),
-    pageRights,
-    disclosure(misplaced),
-    shares,
-    races,
-    growth,
-    kills(victim, GRACE_MS),
-  ];
-  try {
-    await victim.start();
-    return await Promise.race([attack(groups, { target, board: new Scoreboard(), seed, scale }), victim.died(), stopped()]);
-  } finally {
-    await victim.kill();
-    await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-  }
-}
-
-/** @throws {StoppedError} on a signal, or after LONGEST_MS. */
-async function stopped(): Promise<never> {
-  const late = sleep(LONGEST_MS, undefined, { ref: false }).then(
-    () => `The attack did not end within ${LONGEST_MS / 60_000} minutes. Try fewer --minutes.`,
-  );
-  throw new StoppedError(await Promise.race([late, askedToStop().then(() => "Stopped by a signal.")]));
+  const variables = `AFTERCLICK_SENDERS='${JSON.stringify({ header: "x-signature", secret: misplaced })}'\n`;
+  return onStand({ graceMs: GRACE_MS, variables, longestMs: LONGEST_MS, advice: "Try fewer --minutes." }, ({ victim, base, secrets }) => {
+    const groups = [
+      ...[auth, tokens, webhooks, extremes, amounts, logs, cost(() => victim.group)],
+      ...[pageRights, disclosure(misplaced), shares, races, growth, kills(victim, GRACE_MS)],
+    ];
+    return attack(groups, { target: new Target(base, secrets), board: new Scoreboard(), seed, scale });
+  });
 }
 
 async function attack(

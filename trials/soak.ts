@@ -1,15 +1,11 @@
 // npm run soak: runs a worker behind a bad network, kills it repeatedly, and checks that nothing is lost or counted twice.
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { ApiError, call, UnreachableError } from "../cli/api.ts";
 import { command, type Values, wholeNumber } from "../cli/command.ts";
-import { freshSecrets, writeDevVars } from "../cli/dev-vars.ts";
 import { progressBar, refreshing } from "../cli/progress.ts";
 import { print, printError } from "../cli/terminal.ts";
-import { anyFreePort, askedToStop, HOST, StartError } from "../scripts/worker-process.ts";
+import { StartError } from "../scripts/worker-process.ts";
 import { closesAt, type Timing } from "../worker/domain/impression/bucket.ts";
 import { breaches, CLOSED_WITHIN_MS, type Evidence, tally } from "./soak/check.ts";
 import { evidenceOf } from "./soak/evidence.ts";
@@ -18,7 +14,7 @@ import { outageOf } from "./soak/outage.ts";
 import type { Plan } from "./soak/plan.ts";
 import { ChaosProxy } from "./soak/proxy.ts";
 import { Traffic } from "./soak/traffic.ts";
-import { Victim } from "./soak/victim.ts";
+import { onStand, type Stand, StoppedError, type Victim } from "./soak/victim.ts";
 
 const ENTRY = fileURLToPath(import.meta.resolve("./soak/severable-worker.ts"));
 const ACTIONS = 8;
@@ -46,8 +42,6 @@ Usage: npm run soak [-- --recommendations N] [--conversions N] [--seed N] [--upg
 Example: npm run soak -- --recommendations 2000 --conversions 200
 
 The last line is JSON. Exit code 1: a check failed, and standard error says which. Takes at most ${LONGEST_MS / 60_000} minutes.`;
-
-class StoppedError extends Error {}
 
 /** A model and the clients that use it. */
 interface Shop {
@@ -88,51 +82,32 @@ async function main(values: Values<typeof options>): Promise<boolean> {
     conversions: wholeNumber("--conversions", values.conversions, 0, recommendations),
     windowMs: WINDOW_MS,
   };
-  const folder = await mkdtemp(join(tmpdir(), "afterclick-soak-"));
-  const secretsFile = join(folder, "secrets.env");
-  const secrets = freshSecrets();
-  await writeDevVars({ ...secrets, AFTERCLICK_GRACE_MS: String(GRACE_MS) }, secretsFile);
-  const port = await anyFreePort();
-  const base = new URL(`http://${HOST}:${port}`);
-  const state = join(folder, "state");
-  const victim = new Victim({ port, state, secretsFile, entry: ENTRY, logLevel: "error" });
-  const proxy = new ChaosProxy({ seed: plan.seed, target: base });
-  const controller = new AbortController();
-  const { signal } = controller;
-  const key = secrets.AFTERCLICK_SECRET_KEY;
-  try {
-    const network = await proxy.listen();
-    const shop = (model: string, plan: Plan): Shop => {
-      const limit = values.upgrade ? ACTIONS : 1;
-      const secret = secrets.AFTERCLICK_WEBHOOK_SECRET;
-      return { model, plan, traffic: new Traffic({ base: network, model, key, secret, plan, limit, signal }) };
-    };
-    const outage = outageOf(plan);
-    const [main, cutOff] = [shop("main", plan), shop("outage", outage.plan)];
-    const ended = Promise.race([victim.died(), stopped(signal)]);
-    const session = { main, cutOff, outageMs: outage.ms, victim, proxy, base, key, signal, ...(values.upgrade && { upgraded: state }) };
-    return await Promise.race([soak(session), ended]);
-  } finally {
-    controller.abort();
-    await victim.kill();
-    await proxy.close();
-    await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
-  }
+  const stand = { entry: ENTRY, graceMs: GRACE_MS, longestMs: LONGEST_MS, advice: "Try fewer recommendations." };
+  return onStand(stand, (own) => soakOn(own, plan, values.upgrade));
 }
 
-/** @throws {StoppedError} on a signal, or after LONGEST_MS. */
-async function stopped(signal: AbortSignal): Promise<never> {
-  const late = sleep(LONGEST_MS, undefined, { signal, ref: false }).then(
-    () => `The soak did not end within ${LONGEST_MS / 60_000} minutes. Try fewer recommendations.`,
-  );
-  throw new StoppedError(await Promise.race([late, askedToStop().then(() => "Stopped by a signal.")]));
+async function soakOn({ victim, base, state, secrets, signal }: Stand, plan: Plan, upgrade: boolean): Promise<boolean> {
+  const proxy = new ChaosProxy({ seed: plan.seed, target: base });
+  const network = await proxy.listen();
+  const key = secrets.AFTERCLICK_SECRET_KEY;
+  const shop = (model: string, plan: Plan): Shop => {
+    const limit = upgrade ? ACTIONS : 1;
+    const secret = secrets.AFTERCLICK_WEBHOOK_SECRET;
+    return { model, plan, traffic: new Traffic({ base: network, model, key, secret, plan, limit, signal }) };
+  };
+  const outage = outageOf(plan);
+  const [main, cutOff] = [shop("main", plan), shop("outage", outage.plan)];
+  try {
+    return await soak({ main, cutOff, outageMs: outage.ms, victim, proxy, base, key, signal, ...(upgrade && { upgraded: state }) });
+  } finally {
+    await proxy.close();
+  }
 }
 
 async function soak(session: Session): Promise<boolean> {
   const { main, cutOff, victim, proxy } = session;
   const { plan, traffic } = main;
   const shops = [main, cutOff];
-  await victim.start();
   for (const shop of shops) await createModel(session, shop);
   const bar = progressBar(PROGRESS);
   bar.start(plan.recommendations, 0, { accepted: 0, kills: 0, phase: "traffic" });

@@ -15,37 +15,13 @@ const nested = (levels: number): unknown => JSON.parse(`${"[".repeat(levels)}${"
 const named = (name: string, value: unknown): object => JSON.parse(`{${JSON.stringify(name)}:${JSON.stringify(value)}}`);
 
 const NAMES = [
-  "__proto__",
-  "constructor",
-  "prototype",
-  "toString",
-  "hasOwnProperty",
-  "then",
-  "id",
-  "",
-  " ",
-  "\u0000",
-  "a.b",
-  "é",
-  "\ud800",
+  ...["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "then", "id"],
+  ...["", " ", "\u0000", "a.b", "é", "\ud800"],
 ];
 const NUMBERS = [0, -0, -1, 1, 0.5, 1e-7, 5e-324, -5e-324, 1e308, -1e308, 2 ** 31, 2 ** 32, 2 ** 47, 2 ** 53, 2 ** 53 + 2, 1e21, -1e21];
 const TEXTS = [
-  "",
-  " ",
-  "\u0000",
-  "\ud800",
-  "\udfff x",
-  "\ufeff",
-  "\u202e",
-  "👩‍👩‍👧‍👦",
-  "ﷺ".repeat(50),
-  "e\u0301",
-  "'; DROP TABLE impressions; --",
-  "../..",
-  "%00",
-  "NaN",
-  "1e999",
+  ...["", " ", "\u0000", "\ud800", "\udfff x", "\ufeff", "\u202e", "👩‍👩‍👧‍👦", "ﷺ".repeat(50), "e\u0301"],
+  ...["'; DROP TABLE impressions; --", "../..", "%00", "NaN", "1e999"],
 ];
 const ODDITIES: readonly unknown[] = [
   ...[null, true, false, [], {}, [[]], [null], [{}], ...NUMBERS, ...TEXTS],

@@ -1,5 +1,5 @@
 import { draw } from "../../cli/replay/plan.ts";
-import type { Verdict } from "./judge.ts";
+import { type Answer, refusal, unchanged, type Verdict } from "./judge.ts";
 import type { Account, Scoreboard } from "./scoreboard.ts";
 import type { Target } from "./target.ts";
 
@@ -32,6 +32,16 @@ export class Stage {
 
   check(sent: string, verdict: Verdict): void {
     this.#board.check(this.#name, sent, verdict);
+  }
+
+  /** An attempt that the worker must refuse with one of these statuses. */
+  refused(sent: string, send: () => Promise<Answer>, ...statuses: readonly number[]): Attempt {
+    return async () => this.check(sent, refusal(await send(), ...statuses));
+  }
+
+  /** An attempt that must find a state as it was before the others. */
+  unchanged(before: unknown, read: () => Promise<unknown>): Attempt {
+    return async () => this.check("all of these", unchanged(before, await read()));
   }
 
   /** Keeps a finding that is no breach. */

@@ -1,4 +1,11 @@
-import { StartError, type WorkerOptions, WorkerProcess } from "../../scripts/worker-process.ts";
+import { appendFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freshSecrets, writeDevVars } from "../../cli/dev-vars.ts";
+import { anyFreePort, askedToStop, HOST, StartError, type WorkerOptions, WorkerProcess } from "../../scripts/worker-process.ts";
+
+const MINUTE_MS = 60_000;
 
 /** A worker that is killed repeatedly and restarts with its stored state. */
 export class Victim {
@@ -45,5 +52,67 @@ export class Victim {
     this.#worker = undefined;
     this.kills.push(Date.now());
     await worker?.kill();
+  }
+}
+
+/** A signal, or a trial that takes too long. */
+export class StoppedError extends Error {}
+
+/** What a trial works with: a running worker with empty state, and its secrets. */
+export interface Stand {
+  readonly victim: Victim;
+  readonly base: URL;
+  /** Folder of the worker's state. */
+  readonly state: string;
+  readonly secrets: ReturnType<typeof freshSecrets>;
+  /** Aborted when the trial ends. */
+  readonly signal: AbortSignal;
+}
+
+interface StandOptions extends Pick<WorkerOptions, "entry"> {
+  readonly graceMs: number;
+  /** More lines of the file of secrets. */
+  readonly variables?: string;
+  readonly longestMs: number;
+  /** How the caller shortens the trial. */
+  readonly advice: string;
+}
+
+/**
+ * Runs a trial against a worker of its own. Ends the worker and removes its state afterwards.
+ *
+ * @throws {StartError} if the worker ends without a kill. @throws {StoppedError} on a signal, or after `longestMs`.
+ */
+export async function onStand<Result>(
+  { entry, graceMs, variables = "", longestMs, advice }: StandOptions,
+  trial: (stand: Stand) => Promise<Result>,
+): Promise<Result> {
+  const folder = await mkdtemp(join(tmpdir(), "afterclick-trial-"));
+  const [secretsFile, state] = [join(folder, "secrets.env"), join(folder, "state")];
+  const secrets = freshSecrets();
+  await writeDevVars({ ...secrets, AFTERCLICK_GRACE_MS: String(graceMs) }, secretsFile);
+  await appendFile(secretsFile, variables);
+  const port = await anyFreePort();
+  const victim = new Victim({ port, state, secretsFile, entry, logLevel: "error" });
+  const controller = new AbortController();
+  const { signal } = controller;
+  const run = async () => {
+    await victim.start();
+    return trial({ victim, base: new URL(`http://${HOST}:${port}`), state, secrets, signal });
+  };
+  const late = async (): Promise<never> => {
+    await sleep(longestMs, undefined, { signal, ref: false });
+    throw new StoppedError(`It did not end within ${longestMs / MINUTE_MS} minutes. ${advice}`);
+  };
+  const asked = async (): Promise<never> => {
+    await askedToStop();
+    throw new StoppedError("Stopped by a signal.");
+  };
+  try {
+    return await Promise.race([run(), victim.died(), late(), asked()]);
+  } finally {
+    controller.abort();
+    await victim.kill();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
 }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type Description, filled, routesOf } from "../description.ts";
-import { type Answer, refusal, sameness, success, unchanged } from "../judge.ts";
+import { type Answer, refusal, sameness, success } from "../judge.ts";
 import type { Attempt, Group } from "../stage.ts";
 
 /** Missing, wrong and odd credentials on every route that needs a key. */
@@ -30,18 +30,18 @@ export const auth: Group = {
           first ??= answer;
           stage.check(`${method} ${path} with ${what}`, refusal(answer, 401) ?? sameness(answer, first));
         }),
-        ...Object.entries(credentialsBeside(secretKey)).map(([what, headers]) => async () => {
-          stage.check(`${method} ${path} with ${what}`, refusal(await send(headers), 401));
-        }),
-        async () => stage.check(`${method} ${path} with ${what}`, refusal(await send(forbidden), 403)),
+        ...Object.entries(credentialsBeside(secretKey)).map(([what, headers]) =>
+          stage.refused(`${method} ${path} with ${what}`, () => send(headers), 401),
+        ),
+        stage.refused(`${method} ${path} with ${what}`, () => send(forbidden), 403),
       ];
     });
     return [
       ...attempts,
-      async () => stage.check(`GET /v1/models?key=`, refusal(await target.send("GET", `/v1/models?key=${secretKey}`), 401)),
+      stage.refused("GET /v1/models?key=", () => target.send("GET", `/v1/models?key=${secretKey}`), 401),
       // Shows that the refusals were about the keys.
       async () => stage.check("GET /v1/models with the key", success(await target.send("GET", "/v1/models", { key: secretKey }), 200)),
-      async () => stage.check("all of these", unchanged(before, await target.stateOf(model))),
+      stage.unchanged(before, () => target.stateOf(model)),
     ];
   },
 };

@@ -23,9 +23,6 @@ export const pageRights: Group = {
     const register = (json: object, at = model) => target.send("POST", `/v1/models/${at}/impressions`, { key, json });
     const item = (fields: object = {}) => ({ action: "mug", shownAt: Date.now(), ...fields });
 
-    const refused = (what: string, send: () => ReturnType<typeof ask>, ...statuses: number[]): Attempt => {
-      return async () => stage.check(what, refusal(await send(), ...statuses));
-    };
     const foreign = stage.repeated(60, async () => {
       const vector = Array.from({ length: 4 }, () => stage.pick([0, 1, -1, 0.5, 1e6, -1e6, 5e-324, 1e308]));
       const action = stage.pick<object>([
@@ -46,25 +43,22 @@ export const pageRights: Group = {
       "an unknown action": { action: "no-such-action" },
     };
     const long = Array.from({ length: 40 }, (_, i) => `${i}`.padEnd(120, "x"));
-    const state: Attempt = async () => {
-      stage.check("all of these", unchanged({ ...before, incidents: 0 }, { ...(await target.stateOf(model)), incidents: 0 }));
-    };
     const refusals = [
       ...foreign,
       ...Object.entries(impressions).map(([what, fields]) =>
-        refused(`an impression of a page with ${what}`, () => register([item(fields)]), 422),
+        stage.refused(`an impression of a page with ${what}`, () => register([item(fields)]), 422),
       ),
-      refused("a page's impression with an id that the worker gave", () => register([item({ id: given })]), 409),
-      refused("101 impressions of a page", () => register(Array.from({ length: 101 }, () => item())), 413),
-      refused("a body of a page over its limit", () => ask({ context: { a: "x".repeat(PAGE_BYTES) } }), 413),
-      refused("21 items for a page", () => ask({ limit: 21 }), 422),
-      refused("a page's restrictions of 5 kB", () => ask({ exclude: long }), 413),
-      refused("half of a surrogate pair as a page's key", () => ask({ keys: ["\ud800"] }), 422),
-      refused("a page's impression of two days ago", () => register([item({ shownAt: Date.now() - 48 * HOUR_MS })]), 422),
-      refused("a page's impression in a model that is not local", () => register([item()], plain), 403, 404),
-      refused("a published model that is not local", () => target.send("GET", `/v1/models/${plain}/published`, { key }), 404),
-      ...["no-such-model", "toString", "valueOf"].map((name) => refused(`a page and the model ${name}`, () => ask({}, name), 404)),
-      state,
+      stage.refused("a page's impression with an id that the worker gave", () => register([item({ id: given })]), 409),
+      stage.refused("101 impressions of a page", () => register(Array.from({ length: 101 }, () => item())), 413),
+      stage.refused("a body of a page over its limit", () => ask({ context: { a: "x".repeat(PAGE_BYTES) } }), 413),
+      stage.refused("21 items for a page", () => ask({ limit: 21 }), 422),
+      stage.refused("a page's restrictions of 5 kB", () => ask({ exclude: long }), 413),
+      stage.refused("half of a surrogate pair as a page's key", () => ask({ keys: ["\ud800"] }), 422),
+      stage.refused("a page's impression of two days ago", () => register([item({ shownAt: Date.now() - 48 * HOUR_MS })]), 422),
+      stage.refused("a page's impression in a model that is not local", () => register([item()], plain), 403, 404),
+      stage.refused("a published model that is not local", () => target.send("GET", `/v1/models/${plain}/published`, { key }), 404),
+      ...["no-such-model", "toString", "valueOf"].map((name) => stage.refused(`a page and the model ${name}`, () => ask({}, name), 404)),
+      stage.unchanged({ ...before, incidents: 0 }, async () => ({ ...(await target.stateOf(model)), incidents: 0 })),
     ];
 
     /** The page asks with the order number that the shop will report. */

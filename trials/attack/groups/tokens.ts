@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { refusal, statusVerdict, unchanged } from "../judge.ts";
+import { refusal, statusVerdict } from "../judge.ts";
 import type { Attempt, Group } from "../stage.ts";
 
 const MINUTE_MS = 60_000;
@@ -15,7 +15,8 @@ export const tokens: Group = {
     const [model, other] = [await target.createModel("tokens"), await target.createModel("tokens-other")];
     const [mine, second] = await target.recommend(model, { limit: 2 });
     const [foreign] = await target.recommend(other);
-    const before = [await target.stateOf(model), await target.stateOf(other)];
+    const states = () => Promise.all([target.stateOf(model), target.stateOf(other)]);
+    const before = await states();
     const bytes = (token: string) => Buffer.from(token, "base64url");
     // The model's name stands between the fields and the MAC.
     const fieldsOf = (token: string) => bytes(token).subarray(0, -MAC_BYTES - (token === foreign ? other : model).length);
@@ -32,11 +33,7 @@ export const tokens: Group = {
           const answer = await target.convert([{ impressionId: token, reward: 1 }]);
           stage.check(`an item of ${what} ${token}`, statusVerdict(answer, "unknown"));
         } else {
-          const [method, to] = [
-            ["GET", path],
-            ["DELETE", path],
-            ["POST", `${path}/activate`],
-          ][kind - 2];
+          const [method, to] = kind === 4 ? ["POST", `${path}/activate`] : [["GET", "DELETE"][kind - 2], path];
           stage.check(`${method} of ${what} ${token}`, refusal(await target.send(method, to, { key: target.secretKey }), 404));
         }
       };
@@ -59,26 +56,13 @@ export const tokens: Group = {
       }),
     );
     const texts = [
-      `${mine}=`,
-      `${mine}A`,
-      `${mine.slice(0, -1)}`,
-      ` ${mine}`,
-      `${mine}\u0000`,
-      mine.toUpperCase(),
-      "A",
-      "constructor",
-      "__proto__",
-      mine.repeat(20),
-      text(Buffer.concat([bytes(mine).subarray(0, -MAC_BYTES), Buffer.alloc(MAC_BYTES)])),
-      text(fieldsOf(mine)),
-      ...[0, 1, 3, 255].flatMap((version) => {
-        const changed = bytes(mine);
-        if (changed[0] === version) return [];
-        changed[0] = version;
-        return text(changed);
-      }),
+      ...[`${mine}=`, `${mine}A`, mine.slice(0, -1), ` ${mine}`, `${mine}\u0000`, mine.toUpperCase(), mine.repeat(20)],
+      ...["A", "constructor", "__proto__"],
+      ...[text(Buffer.concat([bytes(mine).subarray(0, -MAC_BYTES), Buffer.alloc(MAC_BYTES)])), text(fieldsOf(mine))],
+      // Other versions of the token.
+      ...[0, 1, 3, 255].filter((version) => version !== bytes(mine)[0]).map((version) => text(bytes(mine).fill(version, 0, 1))),
     ];
-    const odd = texts.flatMap((token) => [refused("a text", token), refused("a text", token), refused("a text", token)]);
+    const odd = texts.flatMap((token) => Array.from({ length: 3 }, () => refused("a text", token)));
 
     const now = Date.now();
     /** The token with another time or model, signed with a key. */
@@ -122,7 +106,7 @@ export const tokens: Group = {
     );
     return [
       ...[...flips, ...crossed, ...odd, ...signed, ...unheard, ...untimely],
-      async () => stage.check("all of these", unchanged(before, [await target.stateOf(model), await target.stateOf(other)])),
+      stage.unchanged(before, states),
       known,
       // Shows that the refusals were about the tokens.
       async () => stage.check("the token itself", statusVerdict(await target.convert({ impressionId: mine, reward: 1 }), "applied")),

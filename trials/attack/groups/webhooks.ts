@@ -52,27 +52,17 @@ export const webhooks: Group = {
       "a time as an exponent": { ...right, "webhook-timestamp": "1e9" },
       "a time that is no number": { ...right, "webhook-timestamp": "NaN" },
     };
-    const refused = Object.entries(wrong).map(
-      ([what, headers]): Attempt =>
-        async () => {
-          stage.check(`a webhook with ${what}`, refusal(await post(body, headers), 401));
-        },
-    );
+    const refused = Object.entries(wrong).map(([what, headers]) => stage.refused(`a webhook with ${what}`, () => post(body, headers), 401));
     const damaged = stage.repeated(60, async () => {
       const place = stage.below(body.length);
       const changed = `${body.slice(0, place)}${String.fromCharCode(33 + stage.below(90))}${body.slice(place + 1)}`;
       if (changed !== body) stage.check(`a webhook changed to ${changed}`, refusal(await post(changed, right), 401));
     });
-    const large = (sign: boolean): Attempt => {
-      return async () => {
-        const padded = `${body}${" ".repeat(MEGABYTE)}`;
-        const headers = sign ? target.signature(target.webhookId(), padded) : right;
-        stage.check(
-          `a ${sign ? "signed" : "forged"} webhook over a megabyte`,
-          refusal(await post(padded, headers), ...(sign ? [413] : [401, 413])),
-        );
-      };
-    };
+    const padded = `${body}${" ".repeat(MEGABYTE)}`;
+    const large = [
+      stage.refused("a signed webhook over a megabyte", () => post(padded, target.signature(target.webhookId(), padded)), 413),
+      stage.refused("a forged webhook over a megabyte", () => post(padded, right), 401, 413),
+    ];
     const flood: Attempt = async () => {
       const headers = { ...right, "webhook-id": "flood", "cf-connecting-ip": target.address() };
       stage.check("forged webhooks from one address", await slowing(() => post(body, headers)));
@@ -124,8 +114,7 @@ export const webhooks: Group = {
       stage.check("the applied conversions in count and log", unchanged(counts.applied, applied));
     };
     return [
-      ...[...refused, ...damaged, large(true), large(false), flood],
-      async () => stage.check("all of these", unchanged(before, await target.stateOf(model))),
+      ...[...refused, ...damaged, ...large, flood, stage.unchanged(before, () => target.stateOf(model))],
       // Shows that the refusals were about the signatures.
       async () => stage.check("the webhook with its own signature", statusVerdict(await post(body, target.signature(id, body)), "applied")),
       ...[replay, retry, account, erasure],
