@@ -1,6 +1,6 @@
 // Golden cases of Calandriello et al. 2022: expected improvement, and the batches of MINI-GP-UCB and MINI-GP-EI.
-import { type AppendedImpression, type Choice, expectedImprovement, miniGpEi, miniGpUcb, type Policy, Recommender } from "afterclick";
-import { type Case, close, equal, type Json, kernelOf } from "./case.ts";
+import { type AppendedImpression, type Choice, expectedImprovement, miniGpEi, miniGpUcb, type Policy } from "afterclick";
+import { type Case, close, equal, type Json, kernelOf, started } from "./case.ts";
 
 export function improvementCases({ h, ei, ei_scaled: scaled }: Json): Case[] {
   return [
@@ -75,7 +75,7 @@ async function policyOf(file: Json, result: Json): Promise<Policy> {
   const confidence = ({ bayes: "bayesian", freq: "frequentist", ei: "frequentist" } as const)[result.beta_kind as "bayes" | "freq" | "ei"];
   if (!confidence) throw new Error(`unknown kind ${result.beta_kind} of confidence`);
   const policy = result.acquisition === "ei" ? miniGpEi(options) : miniGpUcb({ ...options, normBound: file.F, confidence });
-  return (await Recommender.create({ policy, window: "none" })).policy;
+  return started(policy);
 }
 
 /** Plays T evaluations. The feedback of a batch arrives at its end. */

@@ -1,11 +1,23 @@
 // Building blocks of the golden cases.
-import { additiveMatern32, type Kernel, linear, matern12, matern32, matern52, squaredExponential } from "afterclick";
+
+import type { Kernel, Policy, PolicyDescriptor, Window } from "afterclick";
+import * as sdk from "afterclick";
 
 // The files have known shapes. A file with another shape makes its cases fail.
 // biome-ignore lint/suspicious/noExplicitAny: JSON
 export type Json = any;
 /** `run` throws on a difference. "skipped" means that this version lacks the algorithm. */
 export type Case = { name: string; run: () => Promise<"skipped" | undefined> };
+
+/** A case of each item, named by its label. */
+export function labelled(items: readonly Json[], run: (item: Json) => ReturnType<Case["run"]>): Case[] {
+  return items.map((item) => ({ name: item.label, run: () => run(item) }));
+}
+
+/** A policy in its research loop. */
+export async function started(policy: PolicyDescriptor, window: Window = "none"): Promise<Policy> {
+  return (await sdk.Recommender.create({ policy, window })).policy;
+}
 
 export function close(what: string, got: ArrayLike<number> | number, expected: number[] | number, absolute: number, relative = 0): void {
   const a = typeof got === "number" ? [got] : got;
@@ -21,12 +33,12 @@ export function equal(what: string, got: unknown, expected: unknown): void {
 }
 
 const kernels: Record<string, (options: Json) => Kernel> = {
-  se: squaredExponential,
-  matern12,
-  matern32,
-  matern52,
-  linear,
-  "additive-matern32": additiveMatern32,
+  se: sdk.squaredExponential,
+  matern12: sdk.matern12,
+  matern32: sdk.matern32,
+  matern52: sdk.matern52,
+  linear: sdk.linear,
+  "additive-matern32": sdk.additiveMatern32,
 };
 
 export function kernelOf({ name, var: variance, lengthscale, bias, context }: Json): Kernel {

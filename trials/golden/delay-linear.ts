@@ -1,20 +1,17 @@
 // Golden cases of the delay-aware linear policies: their predictions after a history of impressions and conversions.
-import { type AppendedImpression, delayLinTs, delayLinUcb, type PolicyDescriptor, Recommender } from "afterclick";
-import { type Case, close, type Json } from "./case.ts";
+import { type AppendedImpression, delayLinTs, delayLinUcb, type PolicyDescriptor } from "afterclick";
+import { type Case, close, type Json, labelled, started } from "./case.ts";
 
 const TOLERANCE = 1e-9;
 
 export function delayLinearCases(file: Json): Case[] {
-  return file.delay_linear.map((one: Json) => ({
-    name: one.label,
-    async run() {
-      for (const policy of [delayLinUcb, delayLinTs]) await play(policy(one.options), one);
-    },
-  }));
+  return labelled(file.delay_linear, async (one) => {
+    for (const policy of [delayLinUcb, delayLinTs]) await play(policy(one.options), one);
+  });
 }
 
 async function play(policy: PolicyDescriptor, { window, points, steps }: Json): Promise<void> {
-  const { policy: running } = await Recommender.create({ policy, window });
+  const running = await started(policy, window);
   const shown: AppendedImpression[] = [];
   for (const { show, round, now, convert, reward, delay, expect } of steps) {
     if (show) shown.push(running.append({ features: show, round, now }));

@@ -7,10 +7,9 @@ import {
   type Policy,
   type PolicyDescriptor,
   policies,
-  Recommender,
 } from "afterclick";
 import { improvementCases, miniCases } from "./calandriello.ts";
-import { type Case, close, equal, type Json, kernelOf } from "./case.ts";
+import { type Case, close, equal, type Json, kernelOf, labelled, started } from "./case.ts";
 import { delayLinearCases } from "./delay-linear.ts";
 import { delayCases } from "./delays.ts";
 import { dlppCases, zoomingCases } from "./liu.ts";
@@ -41,24 +40,21 @@ function kernelCases({ cases }: Json): Case[] {
 }
 
 function posteriorCases({ cases }: Json): Case[] {
-  return cases.map((c: Json) => ({
-    name: c.label,
-    async run() {
-      const posterior = await posteriorOf(c.kernel, c.lam, c.Xs[0].length);
-      for (const [i, x] of c.X.entries()) learn(posterior, x, c.y[i]);
-      checkPosterior(posterior, c, c.suggested_abs_tol);
-      close("cov", posterior.covariance(flat(c.Xs)), c.cov, c.suggested_abs_tol);
-      // Log-determinant and likelihood are sums over n rows, so their errors grow with n.
-      const scale = c.suggested_abs_tol * (1 + c.X.length);
-      close("log marginal likelihood", posterior.logMarginalLikelihood(), c.log_marginal_likelihood, scale, c.suggested_abs_tol);
-      close("information gain", posterior.informationGain(), c.information_gain, scale, c.suggested_abs_tol);
-      close("logdet", 2 * posterior.informationGain(), c.logdet_I_plus_K_over_lam, 2 * scale, c.suggested_abs_tol);
-      // tr K (K + lam I)^-1 is the sum over rows of posterior variance / noise variance.
-      const left = c.X.length > 0 ? Array.from(posterior.moments(flat(c.X)).deviation) : [];
-      const dimension = left.reduce((sum, deviation) => sum + deviation ** 2 / c.lam, 0);
-      close("effective dimension", dimension, c.effective_dimension, scale / Math.min(c.lam, 1));
-    },
-  }));
+  return labelled(cases, async (c) => {
+    const posterior = await posteriorOf(c.kernel, c.lam, c.Xs[0].length);
+    for (const [i, x] of c.X.entries()) learn(posterior, x, c.y[i]);
+    checkPosterior(posterior, c, c.suggested_abs_tol);
+    close("cov", posterior.covariance(flat(c.Xs)), c.cov, c.suggested_abs_tol);
+    // Log-determinant and likelihood are sums over n rows, so their errors grow with n.
+    const scale = c.suggested_abs_tol * (1 + c.X.length);
+    close("log marginal likelihood", posterior.logMarginalLikelihood(), c.log_marginal_likelihood, scale, c.suggested_abs_tol);
+    close("information gain", posterior.informationGain(), c.information_gain, scale, c.suggested_abs_tol);
+    close("logdet", 2 * posterior.informationGain(), c.logdet_I_plus_K_over_lam, 2 * scale, c.suggested_abs_tol);
+    // tr K (K + lam I)^-1 is the sum over rows of posterior variance / noise variance.
+    const left = c.X.length > 0 ? Array.from(posterior.moments(flat(c.X)).deviation) : [];
+    const dimension = left.reduce((sum, deviation) => sum + deviation ** 2 / c.lam, 0);
+    close("effective dimension", dimension, c.effective_dimension, scale / Math.min(c.lam, 1));
+  });
 }
 
 function checkPosterior(posterior: GaussianProcess, expected: Json, tolerance: number, points?: number[][]): void {
@@ -69,46 +65,40 @@ function checkPosterior(posterior: GaussianProcess, expected: Json, tolerance: n
 }
 
 function incrementalCases({ cases }: Json): Case[] {
-  return cases.map((c: Json) => ({
-    name: c.label,
-    async run() {
-      const posterior = await posteriorOf(c.kernel, c.lam, c.Xs[0].length);
-      for (const step of c.steps) {
-        if (step.n > 0) learn(posterior, c.X[step.n - 1], c.y[step.n - 1]);
-        checkPosterior(posterior, step, c.suggested_abs_tol, c.Xs);
-        close("logdet", 2 * posterior.informationGain(), step.logdet_I_plus_K_over_lam, c.suggested_abs_tol, c.suggested_abs_tol);
-        if (step.log_marginal_likelihood === null) continue;
-        close("likelihood", posterior.logMarginalLikelihood(), step.log_marginal_likelihood, 10 * c.suggested_abs_tol, c.suggested_abs_tol);
-      }
-    },
-  }));
+  return labelled(cases, async (c) => {
+    const posterior = await posteriorOf(c.kernel, c.lam, c.Xs[0].length);
+    for (const step of c.steps) {
+      if (step.n > 0) learn(posterior, c.X[step.n - 1], c.y[step.n - 1]);
+      checkPosterior(posterior, step, c.suggested_abs_tol, c.Xs);
+      close("logdet", 2 * posterior.informationGain(), step.logdet_I_plus_K_over_lam, c.suggested_abs_tol, c.suggested_abs_tol);
+      if (step.log_marginal_likelihood === null) continue;
+      close("likelihood", posterior.logMarginalLikelihood(), step.log_marginal_likelihood, 10 * c.suggested_abs_tol, c.suggested_abs_tol);
+    }
+  });
 }
 
 function replicatedCases({ cases }: Json): Case[] {
-  return cases.map((c: Json) => ({
-    name: c.label,
-    async run() {
-      const posterior = await posteriorOf(c.kernel, c.lam, c.Xs[0].length);
-      c.X_unique.forEach((x: number[], i: number) => {
-        for (let count = 0; count < c.counts[i]; count++) learn(posterior, x, c.y[i][count]);
-      });
-      equal("unique points", posterior.size, c.X_unique.length);
-      checkPosterior(posterior, { ...c, mean: c.expanded_mean, var: c.expanded_var }, c.suggested_abs_tol);
-      close("expanded logdet", 2 * posterior.informationGain(), c.expanded_logdet, 10 * c.suggested_abs_tol);
-      const sums = c.y.map((feedback: number[]) => feedback.reduce((sum, each) => sum + each, 0));
-      close("sums of feedback", sums, c.y_sum, 1e-12);
-      checkPosterior(posterior, c, c.suggested_abs_tol);
-      close("cov", posterior.covariance(flat(c.Xs)), c.cov, c.suggested_abs_tol);
-      close("logdet", 2 * posterior.informationGain(), c.logdet_I_plus_WKW_over_lam, 10 * c.suggested_abs_tol);
-      close("likelihood", posterior.logMarginalLikelihood(), c.expanded_log_marginal_likelihood, 0, c.suggested_abs_tol);
-    },
-  }));
+  return labelled(cases, async (c) => {
+    const posterior = await posteriorOf(c.kernel, c.lam, c.Xs[0].length);
+    c.X_unique.forEach((x: number[], i: number) => {
+      for (let count = 0; count < c.counts[i]; count++) learn(posterior, x, c.y[i][count]);
+    });
+    equal("unique points", posterior.size, c.X_unique.length);
+    checkPosterior(posterior, { ...c, mean: c.expanded_mean, var: c.expanded_var }, c.suggested_abs_tol);
+    close("expanded logdet", 2 * posterior.informationGain(), c.expanded_logdet, 10 * c.suggested_abs_tol);
+    const sums = c.y.map((feedback: number[]) => feedback.reduce((sum, each) => sum + each, 0));
+    close("sums of feedback", sums, c.y_sum, 1e-12);
+    checkPosterior(posterior, c, c.suggested_abs_tol);
+    close("cov", posterior.covariance(flat(c.Xs)), c.cov, c.suggested_abs_tol);
+    close("logdet", 2 * posterior.informationGain(), c.logdet_I_plus_WKW_over_lam, 10 * c.suggested_abs_tol);
+    close("likelihood", posterior.logMarginalLikelihood(), c.expanded_log_marginal_likelihood, 0, c.suggested_abs_tol);
+  });
 }
 
 async function running(id: string, options: object, rounds: number): Promise<Policy | undefined> {
   const factory = policies.find((each) => each.id === id) as ((options: object) => PolicyDescriptor) | undefined;
   if (!factory) return undefined;
-  return (await Recommender.create({ policy: factory(options), window: { rounds } })).policy;
+  return started(factory(options), { rounds });
 }
 
 /** Returns a function of round t that lists the rounds whose feedback is new to round t. */

@@ -1,6 +1,6 @@
 // Golden cases of Liu et al. 2025: Delayed Zooming event by event, DLPP phase by phase.
-import { type AppendedImpression, type Choice, delayedZooming, dlpp, type Policy, type PolicyDescriptor, Recommender } from "afterclick";
-import { type Case, close, equal, type Json } from "./case.ts";
+import { type AppendedImpression, type Choice, delayedZooming, dlpp, type Policy, type PolicyDescriptor } from "afterclick";
+import { type Case, close, equal, type Json, labelled, started } from "./case.ts";
 
 const TOLERANCE = 1e-12;
 
@@ -24,7 +24,7 @@ interface Check {
 
 /** Plays a case. In both files the reward of round s with delay D arrives after round s + D. Zooming's events count it in the next round. */
 async function play({ T, delays, noise, unif }: Json, descriptor: PolicyDescriptor, check: (policy: Policy) => Check): Promise<void> {
-  const { policy } = await Recommender.create({ policy: descriptor, window: "none" });
+  const policy = await started(descriptor);
   const checks = check(policy);
   const due: number[][] = Array.from({ length: T + 1 }, () => []);
   (delays as number[]).forEach((delay, i) => void due[i + 1 + delay]?.push(i));
@@ -44,16 +44,13 @@ async function play({ T, delays, noise, unif }: Json, descriptor: PolicyDescript
 }
 
 export function zoomingCases({ cases }: Json): Case[] {
-  return cases.map((c: Json) => ({
-    name: c.label,
-    async run() {
-      const { T: horizon, sigma, delta, vs_min: lazyFloor, lazy, grid_points_per_axis: resolution } = c;
-      const unobserved = ({ inf: "first", 0: "zero" } as const)[c.unobserved_mean as "inf" | 0];
-      if (!unobserved) throw new Error(`unknown mean ${c.unobserved_mean} of an unobserved arm`);
-      const options = { domain: unitBox(c.dim), horizon, sigma, delta, lazyFloor, lazy, unobserved, resolution } as const;
-      await play(c, delayedZooming(options), (policy) => new ZoomingCheck(policy, c));
-    },
-  }));
+  return labelled(cases, async (c) => {
+    const { T: horizon, sigma, delta, vs_min: lazyFloor, lazy, grid_points_per_axis: resolution } = c;
+    const unobserved = ({ inf: "first", 0: "zero" } as const)[c.unobserved_mean as "inf" | 0];
+    if (!unobserved) throw new Error(`unknown mean ${c.unobserved_mean} of an unobserved arm`);
+    const options = { domain: unitBox(c.dim), horizon, sigma, delta, lazyFloor, lazy, unobserved, resolution } as const;
+    await play(c, delayedZooming(options), (policy) => new ZoomingCheck(policy, c));
+  });
 }
 
 interface Rewards {
@@ -142,14 +139,11 @@ class ZoomingCheck implements Check {
 }
 
 export function dlppCases({ cases }: Json): Case[] {
-  return cases.map((c: Json) => ({
-    name: c.label,
-    async run() {
-      const { T: horizon, sigma, delta, prune_multiplier: pruneMultiplier, freeze } = c;
-      const options = { domain: unitBox(c.dim), horizon, sigma, delta, pruneMultiplier, freeze };
-      await play(c, dlpp(options), (policy) => new DlppCheck(policy, c));
-    },
-  }));
+  return labelled(cases, async (c) => {
+    const { T: horizon, sigma, delta, prune_multiplier: pruneMultiplier, freeze } = c;
+    const options = { domain: unitBox(c.dim), horizon, sigma, delta, pruneMultiplier, freeze };
+    await play(c, dlpp(options), (policy) => new DlppCheck(policy, c));
+  });
 }
 
 interface BallState extends Rewards {

@@ -1,10 +1,6 @@
 // Golden cases of Vakili et al. 2023: lengths of rounds, and the queries and survivors of BPE and BPE-Delay.
-import { type AppendedImpression, bpe, bpeDelay, type Policy, type PolicyDescriptor, Recommender } from "afterclick";
-import { type Case, close, equal, type Json, kernelOf } from "./case.ts";
-
-async function running(policy: PolicyDescriptor): Promise<Policy> {
-  return (await Recommender.create({ policy, window: "none" })).policy;
-}
+import { type AppendedImpression, bpe, bpeDelay, type Policy } from "afterclick";
+import { type Case, close, equal, type Json, kernelOf, started } from "./case.ts";
 
 /** Number of impressions per slot. The slot is the number of the round. */
 function lengthsOf(slots: readonly number[]): number[] {
@@ -18,7 +14,7 @@ function lengthCase({ T, E_tau: expectedDelay, delta, xi, b, t_cut_to_T: expecte
     name: `lengths at T=${T} E=${expectedDelay}`,
     async run() {
       const domain = { points: [[0]] };
-      const policy = await running(bpeDelay({ domain, horizon: T, expectedDelay, delta, xi, b }));
+      const policy = await started(bpeDelay({ domain, horizon: T, expectedDelay, delta, xi, b }));
       const slots = Array.from({ length: T }, (_, i) => policy.append({ round: i + 1, features: [0] }).slot);
       close("lengths", lengthsOf(slots), expected, 0);
     },
@@ -76,7 +72,7 @@ function runCase(run: Json, name: "bpe" | "bpe_delay"): Case {
         beta: run.width,
       };
       // The file's first round has 47 = ceil(16 + u) queries, which is the length at a mean delay of 8.
-      const policy = await running(name === "bpe" ? bpe(options) : bpeDelay({ ...options, expectedDelay: 8 }));
+      const policy = await started(name === "bpe" ? bpe(options) : bpeDelay({ ...options, expectedDelay: 8 }));
       const ends = lengths.map((_: number, r: number) => lengths.slice(0, r + 1).reduce((sum: number, each: number) => sum + each, 0));
       const slots = await play(run, policy, choices, (t, seen) => {
         const r = ends.indexOf(t);
