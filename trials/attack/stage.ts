@@ -1,7 +1,10 @@
 import { draw } from "../../cli/replay/plan.ts";
-import { type Answer, refusal, unchanged, type Verdict } from "./judge.ts";
+import { type Answer, refusal, soundness, unchanged, type Verdict } from "./judge.ts";
 import type { Account, Scoreboard } from "./scoreboard.ts";
 import type { Target } from "./target.ts";
+
+/** Clients of a model that is changed while it serves. */
+const CLIENTS = 6;
 
 /** One step of a group. It judges one request or a few that belong together. */
 export type Attempt = () => Promise<void>;
@@ -65,5 +68,24 @@ export class Stage {
   /** `count` attempts at the default length, more or fewer in a longer or shorter attack. */
   repeated(count: number, attempt: (index: number) => Promise<void>): Attempt[] {
     return Array.from({ length: Math.max(1, Math.round(count * this.scale)) }, (_, index) => () => attempt(index));
+  }
+
+  /** Clients recommend while `change` runs. Each answer must be sound, and `take` gets each impression. */
+  async whileServing(what: string, model: string, change: () => Promise<void>, take: (impressionId: string) => unknown): Promise<void> {
+    let running = true;
+    const client = async (_: unknown, number: number) => {
+      for (let n = 0; running; n++) {
+        const json = n % 2 === 0 ? { keys: [`visitor-${number}-${n}`] } : {};
+        const request = { key: this.target.secretKey, json };
+        const answer = await this.target.send("POST", `/v1/models/${model}/recommendations`, request);
+        this.check(`a recommendation during ${what}`, soundness(answer));
+        const impressionId = /"impressionId":"([\w-]+)"/.exec(answer.text)?.[1];
+        if (impressionId) await take(impressionId);
+      }
+    };
+    const clients = Array.from({ length: CLIENTS }, client);
+    await change();
+    running = false;
+    await Promise.all(clients);
   }
 }

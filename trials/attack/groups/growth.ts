@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { soundness, statusesIn } from "../judge.ts";
 import type { Group } from "../stage.ts";
 
-const CLIENTS = 6;
 const STEPS = [2, 3, 8, 16];
 /** Longest pause between two steps, in ms. */
 const PAUSE_MS = 400;
@@ -12,29 +11,18 @@ export const growth: Group = {
   name: "growth",
   async prepare(stage) {
     const { target } = stage;
-    const secret = { key: target.secretKey };
     const grow = async (index: number) => {
       const model = await target.createModel(`growth-${index}`, { serving: "edge", encoder: { dimension: 16 } });
       const shown: string[] = [];
-      let running = true;
-      const client = async (number: number) => {
-        for (let n = 0; running; n++) {
-          const json = n % 2 === 0 ? { keys: [`visitor-${number}-${n}`] } : {};
-          const answer = await target.send("POST", `/v1/models/${model}/recommendations`, { ...secret, json });
-          stage.check("a recommendation during growth", soundness(answer));
-          const impressionId = /"impressionId":"([\w-]+)"/.exec(answer.text)?.[1];
-          if (impressionId) shown.push(impressionId);
+      const change = async () => {
+        for (const shards of STEPS) {
+          await sleep(stage.below(PAUSE_MS));
+          const answer = await target.send("PATCH", `/v1/models/${model}`, { key: target.secretKey, json: { shards } });
+          stage.check(`growth to ${shards} shards`, soundness(answer));
         }
+        await sleep(PAUSE_MS);
       };
-      const clients = Array.from({ length: CLIENTS }, (_, number) => client(number));
-      for (const shards of STEPS) {
-        await sleep(stage.below(PAUSE_MS));
-        const answer = await target.send("PATCH", `/v1/models/${model}`, { ...secret, json: { shards } });
-        stage.check(`growth to ${shards} shards`, soundness(answer));
-      }
-      await sleep(PAUSE_MS);
-      running = false;
-      await Promise.all(clients);
+      await stage.whileServing("growth", model, change, (id) => shown.push(id));
       await sleep(1000);
       const statuses: string[] = [];
       for (const impressionId of shown) statuses.push(...statusesIn(await target.convert([{ impressionId, reward: 1 }])));

@@ -4,7 +4,6 @@ import { accountOf, onceTaken, refusal, soundness, statusesIn, statusVerdict, un
 import type { Attempt, Group } from "../stage.ts";
 
 const AT_ONCE = 12;
-const CLIENTS = 6;
 
 type Line = LoggedImpression | LoggedConversion;
 
@@ -69,23 +68,10 @@ export const races: Group = {
       stage.check("impressions in count and log", unchanged(counts.impressions, impressions.length));
     };
 
-    /** Clients that recommend and convert while `change` runs. Each answer must be sound. */
-    const whileServing = async (what: string, name: string, change: () => Promise<void>) => {
-      let running = true;
-      const client = async () => {
-        while (running) {
-          const answer = await target.send("POST", `/v1/models/${name}/recommendations`, { ...secret, json: {} });
-          stage.check(`a recommendation during ${what}`, soundness(answer));
-          const impressionId = /"impressionId":"([\w-]+)"/.exec(answer.text)?.[1];
-          if (!impressionId) continue;
-          stage.check(`a conversion during ${what}`, soundness(await target.convert([{ impressionId, reward: 1 }])));
-        }
-      };
-      const clients = Array.from({ length: CLIENTS }, client);
-      await change();
-      running = false;
-      await Promise.all(clients);
-    };
+    const whileServing = (what: string, name: string, change: () => Promise<void>) =>
+      stage.whileServing(what, name, change, async (impressionId) => {
+        stage.check(`a conversion during ${what}`, soundness(await target.convert([{ impressionId, reward: 1 }])));
+      });
     const settled = async (what: string, name: string) => {
       const [head, ...lines] = (await target.logOf<Line | Head>(name)) as [Head, ...Line[]];
       const impressions = lines.filter((line) => line.type === "impression");

@@ -80,37 +80,21 @@ const compared = [
 const CASES: readonly (readonly [name: string, answer: () => Promise<Answer>])[] = [
   ["the name of a command", async () => (await answersTo([{ file: join(own, "cli/afterclick.ts"), args: [EVIL] }]))[0]],
   ["an unknown option", () => ran(verify, `--${EVIL}`)],
-  ["doctor: an address", () => ran(doctor, "--url", EVIL)],
   ["doctor: an origin", () => ran(doctor, "--url", "http://a.example", "--origin", EVIL)],
   ["doctor: the worker's refusal", () => answeredBy(422, refusal, doctor)],
-  ["doctor: an answer that is no JSON", () => answeredBy(200, EVIL, doctor)],
-  ["export: the worker's refusal", () => answeredBy(404, refusal, exporting, "--model", "shop")],
   ["export: a refusal that is no JSON", () => answeredBy(404, EVIL, exporting, "--model", "shop")],
   ["export: an id of the log", () => answeredBy(200, textOf(evilId).replace("hat", "cap"), exporting, "--model", "shop")],
   ["export: names of a model and a file", () => answeredBy(200, textOf(good), exporting, "--model", EVIL, "--out", `out${EVIL}`)],
   ["verify: the name of a file", () => ran(verify, join(folder, EVIL))],
-  ["verify: the name of an archive", async () => ran(verify, await fileOf("log.jsonl", exported([])), "--archive", join(folder, EVIL))],
-  ["verify: an id", async () => ran(verify, await fileOf("log.jsonl", evilId))],
   [
     "verify: the name of the model",
     async () => ran(verify, await fileOf("log.jsonl", sealed([headOf(1, 1, { model: EVIL }), configuration]))),
   ],
   ["evaluate: a policy", async () => ran(evaluate, await fileOf("log.csv", row("0", "1", "0.5")), "--policy", EVIL)],
-  ["evaluate: options", () => ran(evaluate, "log.csv", "--policy", "uniform", "--options", EVIL)],
-  [
-    "evaluate: a cell of a column of numbers",
-    async () => ran(evaluate, await fileOf("log.csv", row("0", "1", EVIL)), "--policy", "uniform"),
-  ],
-  ["evaluate: an id of a csv", async () => ran(evaluate, await fileOf("log.csv", row(EVIL, "1", "0.5")), "--policy", "uniform")],
-  ["evaluate: the name of a file", () => ran(evaluate, join(folder, `${EVIL}.csv`), "--policy", "uniform")],
   ["compare: the name of the model", async () => ran(compare, await fileOf("log.jsonl", compared))],
-  ["compare: a goal", async () => ran(compare, await fileOf("log.jsonl", compared), "--goal", EVIL)],
-  ["replay: the name of a file", () => ran(replay, `${EVIL}.csv`)],
   ["replay: an id of a csv", async () => ran(replay, await fileOf("log.csv", row(EVIL, "1", "0.5")))],
-  ["replay: a click of a csv", async () => ran(replay, await fileOf("log.csv", row("0", EVIL, "0.5")))],
   ["replay: the worker's refusal", async () => answeredBy(409, refusal, replay, await fileOf("log.csv", row("0", "1", "0.5")))],
   ["deploy: an environment", () => ran(deploy, "--env", EVIL)],
-  ["deploy: a path", () => ran(deploy, "--path", EVIL)],
 ];
 
 describe("shows control characters", () => {
