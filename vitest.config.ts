@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import type {} from "./test/support/chosen-seed.ts";
 
 /** The files that take longest, the longest first. Vitest starts large files first while it has no times of an earlier run, and these are small. */
 const LONGEST = [

@@ -1,6 +1,6 @@
 // npm run bench: measures each workload beside its peers in one run on one machine, and prints ratios.
-import { command, UsageError, type Values } from "../cli/command.ts";
-import { progressBar } from "../cli/progress.ts";
+import { command, UsageError, type Values } from "../cli/command/command.ts";
+import { progressBar } from "../cli/command/progress.ts";
 import { type Build, buildOf, commitOf } from "./against/build.ts";
 import { beside } from "./against/process.ts";
 import { NOISY, short, shown, verdictOn } from "./statistics.ts";

@@ -1,6 +1,6 @@
 import { parse, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
-import { withTables } from "../scripts/markdown.ts";
+import { withTables } from "../cli/command/markdown.ts";
 
 /** Figures at a number of open impressions. Times are in ms. */
 export interface OpenFigures {

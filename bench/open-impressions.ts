@@ -1,7 +1,7 @@
 // npm run bench:open: how counting, publishing, closing and storing depend on the number of open impressions in one learner.
 import { readFile, writeFile } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
-import { command, wholeNumber } from "../cli/command.ts";
+import { command, wholeNumber } from "../cli/command/command.ts";
 import { memoryOf } from "./inspector.ts";
 import { COLUMNS, drawn, type OpenFigures, tableRow, withFigures } from "./open-figure.ts";
 import { type Service, startWorkerd } from "./workerd.ts";

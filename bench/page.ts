@@ -1,7 +1,7 @@
 // Keeps results, and writes the tables and figures of docs/speed.md from them.
 import { readFile, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
-import { table, withTables } from "../scripts/markdown.ts";
+import { table, withTables } from "../cli/command/markdown.ts";
 import type { Entry } from "./entry.ts";
 import { axes, drawingOf } from "./figure.ts";
 import { type MedianEstimate, short, shown, verdictOn } from "./statistics.ts";

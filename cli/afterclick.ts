@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // npx afterclick: the first word names a command, the others are its arguments.
-import { print, printError } from "./terminal.ts";
+import { print, printError } from "./command/terminal.ts";
 
 interface Listed {
   readonly summary: string;
@@ -30,7 +30,7 @@ ${Object.entries(COMMANDS)
 Example: npx afterclick deploy --dry-run`;
 
 // A bundler leaves a plain import of it out, because the package declares that its modules have no side effects.
-await import("../scripts/node-version.cjs");
+await import("./node-version.cjs");
 
 const [name = "help", ...rest] = process.argv.slice(2);
 const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;

@@ -3,12 +3,12 @@
 import { isTooFew, tooFewText } from "afterclick";
 import { sampleRatioEvidence } from "../src/comparison/sample-ratio.ts";
 import { ANY_GOAL, type GoalLift, type LiftedArm, liftOf } from "../worker/domain/figures/lift.ts";
-import { numberIn, prepared, unreadable, type Values } from "./command.ts";
+import { numberIn, prepared, unreadable, type Values } from "./command/command.ts";
+import { counted } from "./command/counted.ts";
+import { countingBar } from "./command/progress.ts";
+import { print } from "./command/terminal.ts";
 import { ComparisonError, checkArms, type LoggedArms, loggedArms } from "./compare/logged-arms.ts";
-import { counted } from "./counted.ts";
 import { repeatedLines } from "./evaluate/repeated-lines.ts";
-import { countingBar } from "./progress.ts";
-import { print } from "./terminal.ts";
 import { LogMismatch } from "./verify/event-line.ts";
 import { textLines } from "./verify/text-lines.ts";
 

@@ -4,13 +4,13 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stripVTControlCharacters as plain } from "node:util";
-import { urlOf } from "./api.ts";
-import { prepared, UsageError, type Values } from "./command.ts";
+import { prepared, UsageError, type Values } from "./command/command.ts";
+import { print } from "./command/terminal.ts";
 import { type Cloudflare, DeployError, deploy, type Ran, rehearse } from "./deploy/deployment.ts";
 import { type Environments, ofEnvironment } from "./deploy/environment.ts";
 import { configFileIn, start } from "./deploy/starter.ts";
 import { installedWrangler } from "./deploy/wrangler.ts";
-import { print } from "./terminal.ts";
+import { urlOf } from "./worker/api.ts";
 
 const ENVIRONMENTS = ["production", "staging"] as const;
 

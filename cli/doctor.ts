@@ -1,9 +1,9 @@
 // npm run doctor, npx afterclick doctor: checks a running worker from its address to what it learns.
 import { randomBytes } from "node:crypto";
-import { callersKeys } from "./callers-keys.ts";
-import { prepared, UsageError, type Values, workerUrl } from "./command.ts";
+import { prepared, UsageError, type Values, workerUrl } from "./command/command.ts";
+import { print } from "./command/terminal.ts";
 import { examine } from "./doctor/examination.ts";
-import { print } from "./terminal.ts";
+import { callersKeys } from "./worker/callers-keys.ts";
 
 const usage = (
   called: string,

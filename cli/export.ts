@@ -4,15 +4,15 @@ import { once } from "node:events";
 import { createWriteStream, existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { finished } from "node:stream/promises";
-import { ApiError, open, UnreachableError } from "./api.ts";
-import { callersKeys } from "./callers-keys.ts";
-import { prepared, UsageError, type Values, wholeNumber, workerUrl } from "./command.ts";
-import { counted } from "./counted.ts";
-import { countingBar } from "./progress.ts";
-import { print } from "./terminal.ts";
+import { prepared, UsageError, type Values, wholeNumber, workerUrl } from "./command/command.ts";
+import { counted } from "./command/counted.ts";
+import { countingBar } from "./command/progress.ts";
+import { print } from "./command/terminal.ts";
 import { LogMismatch } from "./verify/event-line.ts";
 import { linesOf } from "./verify/event-log.ts";
 import { linesOfBytes } from "./verify/text-lines.ts";
+import { ApiError, open, UnreachableError } from "./worker/api.ts";
+import { callersKeys } from "./worker/callers-keys.ts";
 
 const usage = (called: string): string => `Writes the event log of a model to a file, and checks every line's receipt on the way.
 

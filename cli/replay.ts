@@ -4,11 +4,10 @@ import { basename } from "node:path";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SingleBar } from "cli-progress";
-import { ApiError, call, UnreachableError } from "./api.ts";
-import { callersKeys } from "./callers-keys.ts";
-import { numberIn, prepared, type Values, wholeNumber, workerUrl } from "./command.ts";
-import { counted } from "./counted.ts";
-import { progressBar, refreshing } from "./progress.ts";
+import { numberIn, prepared, type Values, wholeNumber, workerUrl } from "./command/command.ts";
+import { counted } from "./command/counted.ts";
+import { progressBar, refreshing } from "./command/progress.ts";
+import { print, printError } from "./command/terminal.ts";
 import { Comparison } from "./replay/comparison.ts";
 import {
   type ItemCatalogue,
@@ -23,7 +22,8 @@ import {
 import { conversionDelay, type Plan } from "./replay/plan.ts";
 import { Sender } from "./replay/sender.ts";
 import { type Counters, Tally } from "./replay/tally.ts";
-import { print, printError } from "./terminal.ts";
+import { ApiError, call, UnreachableError } from "./worker/api.ts";
+import { callersKeys } from "./worker/callers-keys.ts";
 
 const usage = (
   called: string,

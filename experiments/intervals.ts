@@ -2,9 +2,9 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { Tinypool } from "tinypool";
-import { command, UsageError, type Values, wholeNumber } from "../cli/command.ts";
-import { progressBar } from "../cli/progress.ts";
-import { withTables } from "../scripts/markdown.ts";
+import { command, UsageError, type Values, wholeNumber } from "../cli/command/command.ts";
+import { withTables } from "../cli/command/markdown.ts";
+import { progressBar } from "../cli/command/progress.ts";
 import { type Coverage, coverageOf, coverageTable } from "./intervals/coverage.ts";
 import type { Stated, StatedFigure } from "./intervals/stated-figure.ts";
 import { figures } from "./intervals/table.ts";

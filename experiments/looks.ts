@@ -1,6 +1,6 @@
 // Simulates experiments that are looked at every day: A/A for false alarms, A/B for the time to a decision.
-import { command, type Values, wholeNumber } from "../cli/command.ts";
-import { progressBar } from "../cli/progress.ts";
+import { command, type Values, wholeNumber } from "../cli/command/command.ts";
+import { progressBar } from "../cli/command/progress.ts";
 import { changingWorld, DEFAULT_TRAFFIC, decisionDays, HORIZON, type LookTest } from "./daily-looks.ts";
 
 const USAGE = `Simulates experiments that are looked at daily, for ${HORIZON} days each, and compares three tests.

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { command } from "../cli/command.ts";
-import { withTables } from "../scripts/markdown.ts";
+import { command } from "../cli/command/command.ts";
+import { withTables } from "../cli/command/markdown.ts";
 import { zeroTable } from "./beyond/zero.ts";
 import { policiesTable, ratesTable, toldTable } from "./logs/tables.ts";
 import { shopComparisons, shopIntervals, shopOracle, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";

@@ -1,9 +1,9 @@
 import { render, useLayoutEffect, useState } from "hono/jsx/dom";
 import { SHOP_MODEL } from "../src/simulation/assortment.ts";
 import { Dashboard } from "./dashboard/dashboard.tsx";
-import { Regret } from "./dashboard/regret.tsx";
 import { SignIn, WRONG_KEY } from "./dashboard/sign-in.tsx";
 import { demoSource, keyedSource } from "./dashboard/source.ts";
+import { Regret } from "./shop/regret.tsx";
 import { Session } from "./shop/session.ts";
 import { Shop } from "./shop/shop.tsx";
 import { type Route, routeOf } from "./ui/route.ts";

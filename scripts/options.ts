@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { command } from "../cli/command.ts";
+import { command } from "../cli/command/command.ts";
+import { table, withTables } from "../cli/command/markdown.ts";
 import { optionTable } from "../worker/openapi/model-options.ts";
-import { table, withTables } from "./markdown.ts";
 
 const USAGE = `Writes the table of a model's options into docs/api.md.
 

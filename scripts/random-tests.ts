@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { globSync, readFileSync } from "node:fs";
-import { command, type Values, wholeNumber } from "../cli/command.ts";
+import { command, type Values, wholeNumber } from "../cli/command/command.ts";
 
 const USAGE = `Runs all property tests on random seeds. Other runs have a fixed seed, so only this one finds new counterexamples.
 

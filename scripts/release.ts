@@ -1,7 +1,7 @@
 // Makes a release commit and its tag on this machine. The workflow release.yml publishes what the tag holds.
 import { execFileSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
-import { command } from "../cli/command.ts";
+import { command } from "../cli/command/command.ts";
 
 const USAGE = `Usage: npm run release -- VERSION [--dry-run]
 

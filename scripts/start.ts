@@ -1,12 +1,12 @@
 // npm start: starts the worker on this machine, with local KV and Durable Objects, and sets up the demonstration shop.
 
-import { ApiError, call, UnreachableError } from "../cli/api.ts";
-import { callersKeys } from "../cli/callers-keys.ts";
-import { command } from "../cli/command.ts";
-import { DEV_VARS, freshSecrets, readDevVars, writeDevVars } from "../cli/dev-vars.ts";
-import { print } from "../cli/terminal.ts";
+import { command } from "../cli/command/command.ts";
+import { print } from "../cli/command/terminal.ts";
+import { ApiError, call, UnreachableError } from "../cli/worker/api.ts";
+import { callersKeys } from "../cli/worker/callers-keys.ts";
+import { DEV_VARS, freshSecrets, readDevVars, writeDevVars } from "../cli/worker/dev-vars.ts";
+import { anyFreePort, askedToStop, isFree, StartError, WorkerProcess } from "../cli/worker/worker-process.ts";
 import { SHOP_MODEL, shopActions, shopModel } from "../src/simulation/assortment.ts";
-import { anyFreePort, askedToStop, isFree, StartError, WorkerProcess } from "./worker-process.ts";
 
 const DEFAULT_PORT = 8787;
 const STATE = ".wrangler/state";

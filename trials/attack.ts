@@ -1,10 +1,11 @@
 // npm run attack: sends a local worker what strangers, pages, forgers and retries may send, kills it, and counts what did not hold.
-import { ApiError, UnreachableError } from "../cli/api.ts";
-import { command, numberIn, type Values, wholeNumber } from "../cli/command.ts";
-import { freshSecrets } from "../cli/dev-vars.ts";
-import { progressBar, refreshing } from "../cli/progress.ts";
-import { print, printError } from "../cli/terminal.ts";
-import { StartError } from "../scripts/worker-process.ts";
+
+import { command, numberIn, type Values, wholeNumber } from "../cli/command/command.ts";
+import { progressBar, refreshing } from "../cli/command/progress.ts";
+import { print, printError } from "../cli/command/terminal.ts";
+import { ApiError, UnreachableError } from "../cli/worker/api.ts";
+import { freshSecrets } from "../cli/worker/dev-vars.ts";
+import { StartError } from "../cli/worker/worker-process.ts";
 import { amounts } from "./attack/groups/amounts.ts";
 import { auth } from "./attack/groups/auth.ts";
 import { cost } from "./attack/groups/cost.ts";

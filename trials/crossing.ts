@@ -1,5 +1,5 @@
 import { Tinypool } from "tinypool";
-import { command, type Values } from "../cli/command.ts";
+import { command, type Values } from "../cli/command/command.ts";
 import type { Crossing } from "./crossing/trace.ts";
 
 const USAGE = `Counts the code that a recommendation, its registration and a conversion cross, in a model that runs already.

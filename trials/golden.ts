@@ -2,7 +2,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { print, printError } from "../cli/terminal.ts";
+import { print, printError } from "../cli/command/terminal.ts";
 import { casesOf } from "./golden/format.ts";
 
 const USAGE = `Runs every .json file of DIR through the built SDK. Exit code 1: a case failed, or DIR has no file.

@@ -3,9 +3,9 @@
 import { globSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { command, type Values, wholeNumber } from "../cli/command.ts";
-import { progressBar } from "../cli/progress.ts";
-import { askedToStop } from "../scripts/worker-process.ts";
+import { command, type Values, wholeNumber } from "../cli/command/command.ts";
+import { progressBar } from "../cli/command/progress.ts";
+import { askedToStop } from "../cli/worker/worker-process.ts";
 import { Coverage, measured } from "./mutations/coverage.ts";
 import { equivalentOf, equivalents } from "./mutations/equivalent.ts";
 import { drawn, FOLDERS, type Mutant, type Planted, plantedIn, productFiles } from "./mutations/mutant.ts";
@@ -13,7 +13,7 @@ import { isEnough, type Score, table } from "./mutations/score.ts";
 import { run, type SuiteTest } from "./mutations/suite.ts";
 import { Tree } from "./mutations/tree.ts";
 
-const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const ROOT = fileURLToPath(new URL("..", import.meta.url).href);
 /** Number of mutants tested in parallel. */
 const LANES = 2;
 

@@ -1,5 +1,5 @@
 // npm run sizing: rows, bytes and dollars of a shop, from blocks that this command makes.
-import { command, numberIn, wholeNumber } from "../cli/command.ts";
+import { command, numberIn, wholeNumber } from "../cli/command/command.ts";
 import { costOf, type Shop, shops, tableOf } from "./sizing/cost.ts";
 
 const USAGE = `Computes what a shop writes, stores and pays, from measured sizes of blocks and Cloudflare's prices.

@@ -1,11 +1,11 @@
 // npm run soak: runs a worker behind a bad network, kills it repeatedly, and checks that nothing is lost or counted twice.
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { ApiError, call, UnreachableError } from "../cli/api.ts";
-import { command, type Values, wholeNumber } from "../cli/command.ts";
-import { progressBar, refreshing } from "../cli/progress.ts";
-import { print, printError } from "../cli/terminal.ts";
-import { StartError } from "../scripts/worker-process.ts";
+import { command, type Values, wholeNumber } from "../cli/command/command.ts";
+import { progressBar, refreshing } from "../cli/command/progress.ts";
+import { print, printError } from "../cli/command/terminal.ts";
+import { ApiError, call, UnreachableError } from "../cli/worker/api.ts";
+import { StartError } from "../cli/worker/worker-process.ts";
 import { closesAt, type Timing } from "../worker/domain/impression/bucket.ts";
 import { breaches, CLOSED_WITHIN_MS, type Evidence, tally } from "./soak/check.ts";
 import { evidenceOf } from "./soak/evidence.ts";

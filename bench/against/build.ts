@@ -5,7 +5,7 @@ import { readFile, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { UsageError } from "../../cli/command.ts";
+import { UsageError } from "../../cli/command/command.ts";
 import type { Missing } from "../variant.ts";
 
 const execute = promisify(execFile);

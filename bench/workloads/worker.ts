@@ -1,6 +1,6 @@
 import { uniformInt } from "pure-rand/distribution/uniformInt";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
-import { call } from "../../cli/api.ts";
+import { call } from "../../cli/worker/api.ts";
 import { requestsPerSecond } from "../load.ts";
 import { type Service, startWorkerd } from "../workerd.ts";
 import type { Prepared, Workload } from "../workload.ts";

@@ -5,7 +5,7 @@ import { shareName, UNASSIGNED } from "../../worker/domain/figures/holdout-share
 import { ANY_GOAL, type ArmCounts, type LiftCounts, type ReachedCounts } from "../../worker/domain/figures/lift.ts";
 import { comparedSteps } from "../../worker/domain/impression/shown-step.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
-import { counted } from "../counted.ts";
+import { counted } from "../command/counted.ts";
 import type { ImpressionLine } from "../verify/event-line.ts";
 import type { Texts } from "../verify/event-log.ts";
 import { type LoggedLines, loggedLines } from "./logged-lines.ts";

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freshSecrets } from "../dev-vars.ts";
+import { freshSecrets } from "../worker/dev-vars.ts";
 
 /** Id of the KV namespace in local runs. A deployment replaces it with a namespace of the account. */
 export const LOCAL_NAMESPACE = "events";

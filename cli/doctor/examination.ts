@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
-import { ApiError, call, shownUrl, UnreachableError, urlOf } from "../api.ts";
-import type { callersKeys } from "../callers-keys.ts";
-import { UsageError } from "../command.ts";
-import { counted } from "../counted.ts";
-import { type Delivered, signed } from "../webhook.ts";
+import { UsageError } from "../command/command.ts";
+import { counted } from "../command/counted.ts";
+import { ApiError, call, shownUrl, UnreachableError, urlOf } from "../worker/api.ts";
+import type { callersKeys } from "../worker/callers-keys.ts";
+import { type Delivered, signed } from "../worker/webhook.ts";
 
 /** Window of the model that the examination makes for itself, in ms. */
 const WINDOW_MS = 600_000;

@@ -1,10 +1,10 @@
 import { CLOCK_TOLERANCE_MS, ENCODER_VERSION, type LoggedConversion, Recommender, uniform } from "afterclick";
 import type { Featurizer } from "../../src/publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";
-import { freeCandidates } from "../../worker/domain/catalogue/offer.ts";
-import { isRandomList } from "../../worker/domain/catalogue/random-list.ts";
 import { type Rules, refusal } from "../../worker/domain/conversion/refusal.ts";
 import { counting, resolved } from "../../worker/domain/conversion/reward.ts";
+import { freeCandidates } from "../../worker/domain/decision/offer.ts";
+import { isRandomList } from "../../worker/domain/decision/random-list.ts";
 import { isPinned } from "../../worker/domain/impression/impression.ts";
 import { learntGoals } from "../../worker/domain/model/goals.ts";
 import { featurizer, type ModelConfig } from "../../worker/domain/model/model.ts";

@@ -1,5 +1,5 @@
 import { estimateExamination, evaluateLists, type ListEvaluationRequest, type PolicyDescriptor } from "afterclick";
-import { counted } from "../counted.ts";
+import { counted } from "../command/counted.ts";
 import { figureRow, shown } from "./figure-row.ts";
 import { repeatedLines } from "./repeated-lines.ts";
 import { rewardUnit } from "./reward-unit.ts";

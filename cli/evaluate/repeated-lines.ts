@@ -1,4 +1,4 @@
-import { counted } from "../counted.ts";
+import { counted } from "../command/counted.ts";
 
 const whole = new Intl.NumberFormat("en");
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
-import { ApiError, call, UnreachableError } from "../api.ts";
-import { type Delivered, signed } from "../webhook.ts";
+import { ApiError, call, UnreachableError } from "../worker/api.ts";
+import { type Delivered, signed } from "../worker/webhook.ts";
 import { type Plan, repeatDelay, shuffled } from "./plan.ts";
 import type { Event, Tally } from "./tally.ts";
 

@@ -1,9 +1,9 @@
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";
-import { type Decided, decideAs } from "../../worker/domain/catalogue/decision.ts";
-import type { Served } from "../../worker/domain/catalogue/served.ts";
-import { unlearnt } from "../../worker/domain/catalogue/unlearnt-model.ts";
 import { refusal } from "../../worker/domain/conversion/refusal.ts";
 import { counting } from "../../worker/domain/conversion/reward.ts";
+import { type Decided, decideAs } from "../../worker/domain/decision/decision.ts";
+import type { Served } from "../../worker/domain/decision/served.ts";
+import { unlearnt } from "../../worker/domain/decision/unlearnt-model.ts";
 import { NO_KEYS } from "../../worker/domain/ids/join-key.ts";
 import type { MergedMark } from "../../worker/domain/ids/shard.ts";
 import { shownAtOf } from "../../worker/domain/ids/uuid.ts";

@@ -1,6 +1,6 @@
 // Writes the table of docs/research.md about what knowing delays gains on the papers' problems.
 
-import { table } from "../../scripts/markdown.ts";
+import { table } from "../../cli/command/markdown.ts";
 import { AS_ZERO } from "../beyond.ts";
 import { type Result, ratioName, ratioText, verdictOf } from "../runs/results.ts";
 import { PROVENANCE, provenance } from "../summary/provenance.ts";

@@ -1,5 +1,5 @@
 // Writes the tables of docs/real-logs.md.
-import { table } from "../../scripts/markdown.ts";
+import { table } from "../../cli/command/markdown.ts";
 import { ALL, BTS, CLICKS, ESTIMATORS, RANDOM } from "../logs.ts";
 import type { Result } from "../runs/results.ts";
 import { PROVENANCE, provenance } from "../summary/provenance.ts";

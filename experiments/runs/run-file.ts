@@ -79,7 +79,7 @@ function parsed(line: string): Line | undefined {
 
 /** Names the code of a paper's experiments: a hash of all that its module imports, and of the built package. Comments do not count. */
 export async function fingerprint(paper: string): Promise<string> {
-  const entry = fileURLToPath(new URL(`../${paper}.ts`, import.meta.url));
+  const entry = fileURLToPath(new URL(`../${paper}.ts`, import.meta.url).href);
   const { outputFiles } = await build({
     ...{ entryPoints: [entry], bundle: true, write: false, minifySyntax: true, logLevel: "silent" },
     ...({ format: "esm", platform: "node", packages: "external", loader: { ".wasm": "binary" } } as const),

@@ -1,6 +1,6 @@
 // Writes the tables and figures of docs/research.md about the shop suite.
 
-import { table } from "../../scripts/markdown.ts";
+import { table } from "../../cli/command/markdown.ts";
 import { intervalOf, type Result, ratioName, ratioText, resolutionOf, verdictOf } from "../runs/results.ts";
 import type { Comparison } from "../summary/choosing.ts";
 import { PROVENANCE, provenance } from "../summary/provenance.ts";

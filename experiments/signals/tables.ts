@@ -1,6 +1,6 @@
 // Writes the table and the figures of docs/research.md about the signals of a shop.
 
-import { table } from "../../scripts/markdown.ts";
+import { table } from "../../cli/command/markdown.ts";
 import { type Result, ratioName, ratioText, verdictOf } from "../runs/results.ts";
 import type { Comparison } from "../summary/choosing.ts";
 import { PROVENANCE, provenance } from "../summary/provenance.ts";

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { policies } from "afterclick";
 import { parse, resetSVGDefIds, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
-import { table, withTables } from "../../scripts/markdown.ts";
+import { table, withTables } from "../../cli/command/markdown.ts";
 import { geometric, logNormalMixture, uniformDelay } from "../../src/simulation/delay-law.ts";
 import type { Result } from "../runs/results.ts";
 import { PROVENANCE, provenance } from "./provenance.ts";
@@ -128,7 +128,7 @@ function sharesTable(): string {
 
 /** Every policy with its factory, its id and its paper, as the head comment of its file states them. */
 function papersTable(): string {
-  const root = fileURLToPath(new URL("../../src/policy", import.meta.url));
+  const root = fileURLToPath(new URL("../../src/policy", import.meta.url).href);
   const files = globSync("*/*.ts", { cwd: root });
   const rows = policies.map(({ id }) => {
     const file = files.find((path) => basename(path) === `${id}.ts`);

@@ -1,5 +1,5 @@
 // Checks the papers' claims against results.json, and writes the table of claims in docs/research.md.
-import { table } from "../../scripts/markdown.ts";
+import { table } from "../../cli/command/markdown.ts";
 import type { Result } from "../runs/results.ts";
 import { PROVENANCE, provenance } from "./provenance.ts";
 

@@ -1,6 +1,6 @@
 // Writes the table of numbers in README.md from the results of experiments and of the bench.
 
-import { table } from "../../scripts/markdown.ts";
+import { table } from "../../cli/command/markdown.ts";
 import { AS_ZERO } from "../beyond.ts";
 import type { Result } from "../runs/results.ts";
 import { verdictsOf } from "../shop/tables.ts";

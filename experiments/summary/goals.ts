@@ -1,6 +1,6 @@
 // Checks this project's goals on the papers' problems against results.json, and writes the table of goals in docs/research.md.
 
-import { table } from "../../scripts/markdown.ts";
+import { table } from "../../cli/command/markdown.ts";
 import { settings as bootstrapSettings } from "../beyond/bootstrap.ts";
 import { forgetting } from "../beyond/linear.ts";
 import { rhythmSettings } from "../beyond/rhythms.ts";

@@ -2,9 +2,9 @@ import { useMemo, useRef, useState } from "hono/jsx/dom";
 import type uPlot from "uplot";
 import type { Delay, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { below, Chart, type ChartProps, colour, line, upwards } from "../ui/chart.tsx";
+import { Empty } from "../ui/empty.tsx";
 import { counted, decimal, duration, orFew, orTooFew, percent, whole } from "../ui/notation.ts";
 import { Table } from "../ui/table.tsx";
-import { Empty } from "./empty.tsx";
 import { Figure } from "./figures.tsx";
 import { Goals } from "./goals.tsx";
 

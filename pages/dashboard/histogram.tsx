@@ -2,8 +2,8 @@ import { useMemo, useRef } from "hono/jsx/dom";
 import uPlot from "uplot";
 import type { Bar, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { below, Chart, type ChartProps, colour, upwards, wholeTick } from "../ui/chart.tsx";
+import { Empty } from "../ui/empty.tsx";
 import { duration, percent, whole } from "../ui/notation.ts";
-import { Empty } from "./empty.tsx";
 
 /** Width of a label below the bars, in CSS pixels. */
 const LABEL_PX = 56;

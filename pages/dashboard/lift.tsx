@@ -1,7 +1,7 @@
 import type { GoalLift, Metrics } from "../../worker/protocol/metrics-answer.ts";
+import { Empty } from "../ui/empty.tsx";
 import { Marks } from "../ui/marks.tsx";
 import { duration, needed, percent, signedPercent, whole } from "../ui/notation.ts";
-import { Empty } from "./empty.tsx";
 import { Figure } from "./figures.tsx";
 import { scaleOf } from "./scale.ts";
 

@@ -3,8 +3,8 @@ import type uPlot from "uplot";
 import type { Assignment } from "../../worker/protocol/figures.ts";
 import type { Bucket, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { below, Chart, type ChartProps, colour, upwards } from "../ui/chart.tsx";
+import { Empty } from "../ui/empty.tsx";
 import { decimal, duration, moment, percent, tick, whole } from "../ui/notation.ts";
-import { Empty } from "./empty.tsx";
 
 /** A line crosses a gap of at most this many empty buckets. */
 const BRIDGED = 2;

@@ -1,8 +1,8 @@
 import { useState } from "hono/jsx/dom";
 import type { Metrics } from "../../worker/protocol/metrics-answer.ts";
+import { Empty } from "../ui/empty.tsx";
 import { duration } from "../ui/notation.ts";
 import { linkTo } from "../ui/route.ts";
-import { Empty } from "./empty.tsx";
 
 const LISTED = 10;
 

@@ -1,9 +1,9 @@
 import { otfLinUcb, Recommender } from "afterclick";
 import { expect, it } from "vitest";
+import { account, closing, exportOf } from "../../trials/simulation/account.ts";
+import type { Sale, Shop } from "../../trials/simulation/shop.ts";
+import type { World } from "../../trials/simulation/world.ts";
 import { uuidAt } from "../../worker/domain/ids/uuid.ts";
-import { account, closing, exportOf } from "./account.ts";
-import type { Sale, Shop } from "./shop.ts";
-import type { World } from "./world.ts";
 
 const HOUR_MS = 3_600_000;
 const WINDOW_MS = 4 * HOUR_MS;

@@ -1,9 +1,9 @@
 import { Tinypool } from "tinypool";
 import { afterAll, expect, it } from "vitest";
-import type { Share, Sweep } from "./crash-sweep.ts";
+import type { Share, Sweep } from "../../trials/simulation/crash-sweep.ts";
 
 const PARTS = 2;
-const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: PARTS });
+const pool = new Tinypool({ filename: new URL("../../trials/simulation/pool-worker.ts", import.meta.url).href, maxThreads: PARTS });
 afterAll(() => pool.destroy());
 
 async function sweep(traffic: Share["traffic"], blow: Share["blow"]): Promise<Sweep> {

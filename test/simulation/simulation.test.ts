@@ -1,10 +1,10 @@
 import { Tinypool } from "tinypool";
 import { afterAll, expect, it } from "vitest";
-import { keptSeeds, keptShardedSeeds } from "./kept-seeds.ts";
-import type { Outcome } from "./pool-worker.ts";
+import { keptSeeds, keptShardedSeeds } from "../../trials/simulation/kept-seeds.ts";
+import type { Outcome } from "../../trials/simulation/pool-worker.ts";
 
 // Runs in threads of plain Node, where clock, randomness and cryptography are replaced.
-const pool = new Tinypool({ filename: new URL("./pool-worker.ts", import.meta.url).href, maxThreads: 2 });
+const pool = new Tinypool({ filename: new URL("../../trials/simulation/pool-worker.ts", import.meta.url).href, maxThreads: 2 });
 afterAll(() => pool.destroy());
 
 const SCHEDULES = 300;

@@ -1,5 +1,5 @@
 import { Webhook } from "standardwebhooks";
-import type { freshSecrets } from "../../cli/dev-vars.ts";
+import type { freshSecrets } from "../../cli/worker/dev-vars.ts";
 import type { Answer } from "./judge.ts";
 
 const TIMEOUT_MS = 30_000;

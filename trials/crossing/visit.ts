@@ -1,11 +1,11 @@
-import "../../test/support/workerd/modules.ts";
-import { Clock, Dice } from "../../test/simulation/world.ts";
-import { surroundWith } from "../../test/support/workerd/globals.ts";
+import "../simulation/workerd/modules.ts";
+import { surroundWith } from "../simulation/workerd/globals.ts";
+import { Clock, Dice } from "../simulation/world.ts";
 import { type Crossing, crossingOf, noteStatement } from "./trace.ts";
 
 // Replacements of workerd's modules must load before the worker.
-const { Caller } = await import("../../test/simulation/caller.ts");
-const { NodeWorld } = await import("../../test/simulation/node-world.ts");
+const { Caller } = await import("../simulation/caller.ts");
+const { NodeWorld } = await import("../simulation/node-world.ts");
 
 const START = 4_102_444_800_000;
 const MODEL = "crossing";

@@ -8,7 +8,7 @@ import workerConfig from "../../test/worker/vitest.config.ts";
 import config from "../../vitest.config.ts";
 import { type Report, SELECTION, type Selection } from "./selection.ts";
 
-const root = fileURLToPath(new URL("../..", import.meta.url));
+const root = fileURLToPath(new URL("../..", import.meta.url).href);
 const selection: Selection = JSON.parse(readFileSync(process.env[SELECTION] as string, "utf8"));
 const order = new Map(selection.files.map(([file], place) => [file, place]));
 const fileOf = (path: string): string => (isAbsolute(path) ? relative(root, path) : path);
@@ -44,7 +44,7 @@ class Messenger implements Reporter {
   }
 }
 
-const added = { test: { setupFiles: [fileURLToPath(new URL("selected.ts", import.meta.url))], provide: { selection } } };
+const added = { test: { setupFiles: [fileURLToPath(new URL("selected.ts", import.meta.url).href)], provide: { selection } } };
 const own = (config.test?.projects ?? []) as readonly { readonly test?: { readonly name?: string } }[];
 const projects = own.filter(({ test }) => ["node", "long", "system"].includes(test?.name ?? ""));
 export default defineConfig({

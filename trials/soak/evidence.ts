@@ -1,4 +1,4 @@
-import { ApiError, call } from "../../cli/api.ts";
+import { ApiError, call } from "../../cli/worker/api.ts";
 import type { Evidence, LoggedConversion, LoggedImpression } from "./check.ts";
 import { foldedDigest, type LearntConfig } from "./fold.ts";
 import type { Traffic } from "./traffic.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { HOST } from "../../scripts/worker-process.ts";
+import { HOST } from "../../cli/worker/worker-process.ts";
 import { UNREACHABLE_LEARNER } from "./outage.ts";
 import { faultOf } from "./plan.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
-import { ApiError, type Call, call, UnreachableError } from "../../cli/api.ts";
-import { type Delivered, signed } from "../../cli/webhook.ts";
+import { ApiError, type Call, call, UnreachableError } from "../../cli/worker/api.ts";
+import { type Delivered, signed } from "../../cli/worker/webhook.ts";
 import type { Accepted } from "./check.ts";
 import { converts, type Plan, type Report, reportsOf } from "./plan.ts";
 import { REQUEST_NAME } from "./proxy.ts";

@@ -2,8 +2,8 @@ import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freshSecrets, writeDevVars } from "../../cli/dev-vars.ts";
-import { anyFreePort, askedToStop, HOST, StartError, type WorkerOptions, WorkerProcess } from "../../scripts/worker-process.ts";
+import { freshSecrets, writeDevVars } from "../../cli/worker/dev-vars.ts";
+import { anyFreePort, askedToStop, HOST, StartError, type WorkerOptions, WorkerProcess } from "../../cli/worker/worker-process.ts";
 
 const MINUTE_MS = 60_000;
 

@@ -5,9 +5,9 @@ import { type Environment, isDemo } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
 import { valid } from "../protocol/validation.ts";
 import { learner } from "../rpc/learner-client.ts";
-import { plainKey } from "./api-keys.ts";
-import { bodyLimit } from "./body-limit.ts";
-import { foreignOrigin, isLocal, isOwnOrNone } from "./origin.ts";
+import { plainKey } from "./access/api-keys.ts";
+import { bodyLimit } from "./access/body-limit.ts";
+import { foreignOrigin, isLocal, isOwnOrNone } from "./access/origin.ts";
 import { tokenSigner } from "./token-signer.ts";
 import { signed } from "./webhook.ts";
 

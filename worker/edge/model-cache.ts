@@ -1,8 +1,8 @@
 import { Catalogue } from "../domain/catalogue/catalogue.ts";
 import { type CatalogueRecord, decodeRecord, recorded } from "../domain/catalogue/catalogue-record.ts";
-import { type DecisionRequest, decide } from "../domain/catalogue/decision.ts";
-import type { Served } from "../domain/catalogue/served.ts";
-import { unlearnt } from "../domain/catalogue/unlearnt-model.ts";
+import { type DecisionRequest, decide } from "../domain/decision/decision.ts";
+import type { Served } from "../domain/decision/served.ts";
+import { unlearnt } from "../domain/decision/unlearnt-model.ts";
 import { homeOf } from "../domain/ids/home.ts";
 import { giverOf, type KeyHashes, type RequestKeys } from "../domain/ids/join-key.ts";
 import { shardName } from "../domain/ids/shard.ts";

@@ -1,7 +1,7 @@
 import type { LogRow } from "../domain/archive/log-line.ts";
-import type { Recommended } from "../domain/catalogue/decision.ts";
 import type { ConversionStatus, IngestedStatus } from "../domain/conversion/conversion.ts";
 import type { ByKey, ConversionEvent } from "../domain/conversion/event.ts";
+import type { Recommended } from "../domain/decision/decision.ts";
 import type { KeyHashes, RequestKeys } from "../domain/ids/join-key.ts";
 import type { Impression } from "../domain/ids/token.ts";
 import type { ImpressionState } from "../domain/impression/impression.ts";

@@ -1,7 +1,7 @@
 import { GCProfiler } from "node:v8";
 import { KeyHasher } from "../../../worker/domain/ids/key-hasher.ts";
 import { TokenSigner } from "../../../worker/domain/ids/token.ts";
-import { pastLines } from "../../../worker/edge/routes/events.ts";
+import { pastLines } from "../../../worker/edge/routes/models/events.ts";
 import { operations } from "../../../worker/openapi/operations.ts";
 import type { Operation } from "../../../worker/protocol/operation.ts";
 import { Problem } from "../../../worker/protocol/problem.ts";

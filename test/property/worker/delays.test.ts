@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { Disk, durableStorage } from "../../../trials/simulation/workerd/durable-storage.ts";
+import { Isolate } from "../../../trials/simulation/workerd/isolate.ts";
 import type { Delays } from "../../../worker/domain/conversion/reward.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";
@@ -6,8 +8,6 @@ import type { DelayChange } from "../../../worker/learner/store/counts/delay-sto
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { added, type ModelCounts } from "../../../worker/rpc/model-counts.ts";
 import { stream } from "../../support/scenario.ts";
-import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
-import { Isolate } from "../../support/workerd/isolate.ts";
 import { type Converted, expectCounted } from "./first-conversions.ts";
 
 const START = 1_795_262_400_000;

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { Disk, durableStorage } from "../../../trials/simulation/workerd/durable-storage.ts";
+import { type Faults, Isolate } from "../../../trials/simulation/workerd/isolate.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";
 import { LiveModel } from "../../../worker/learner/model/live-model.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
-import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
-import { type Faults, Isolate } from "../../support/workerd/isolate.ts";
 
 // Conversions with a join key. Each joins the newest impression of its key that was shown before it, within the window,
 // and with the named action. Otherwise it waits. A repeated event joins the same impression as before.

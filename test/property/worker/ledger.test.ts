@@ -1,13 +1,13 @@
 import { delayLinTs, type Policy, Recommender } from "afterclick";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { Disk, durableStorage } from "../../../trials/simulation/workerd/durable-storage.ts";
+import { type Faults, Isolate } from "../../../trials/simulation/workerd/isolate.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { configureModel, type ModelConfig } from "../../../worker/domain/model/model.ts";
 import { isMissing } from "../../../worker/learner/model/ledger.ts";
 import { LiveModel } from "../../../worker/learner/model/live-model.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
-import { Disk, durableStorage } from "../../support/workerd/durable-storage.ts";
-import { type Faults, Isolate } from "../../support/workerd/isolate.ts";
 import { expectCounted } from "./first-conversions.ts";
 import { type Event, LedgerModel } from "./ledger-model.ts";
 

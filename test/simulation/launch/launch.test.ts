@@ -1,9 +1,9 @@
 import { Tinypool } from "tinypool";
 import { afterAll, expect, it } from "vitest";
-import type { Launch, Launched } from "./launch.ts";
+import type { Launch, Launched } from "../../../trials/simulation/launch/launch.ts";
 
 // The first seconds of a new model at 100 impressions a second on four isolates, while KV is a minute late and takes one write a second.
-const pool = new Tinypool({ filename: new URL("../pool-worker.ts", import.meta.url).href, maxThreads: 2 });
+const pool = new Tinypool({ filename: new URL("../../../trials/simulation/pool-worker.ts", import.meta.url).href, maxThreads: 2 });
 afterAll(() => pool.destroy());
 
 const IMPRESSIONS = 1500;

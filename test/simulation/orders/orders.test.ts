@@ -1,9 +1,9 @@
 import { Tinypool } from "tinypool";
 import { afterAll, expect, it } from "vitest";
-import type { Order, Ordered } from "./orders.ts";
+import type { Order, Ordered } from "../../../trials/simulation/orders/orders.ts";
 
 // The same events through any number of shards in any order, with updates, retractions, repetitions, late events and erasures.
-const pool = new Tinypool({ filename: new URL("../pool-worker.ts", import.meta.url).href, maxThreads: 2 });
+const pool = new Tinypool({ filename: new URL("../../../trials/simulation/pool-worker.ts", import.meta.url).href, maxThreads: 2 });
 afterAll(() => pool.destroy());
 
 const IMPRESSIONS = 2000;

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { anyFreePort } from "../../../scripts/worker-process.ts";
+import { anyFreePort } from "../../../cli/worker/worker-process.ts";
 import { type Engine, EVALUATION_MS, end, PATIENCE_MS, program } from "./engine.ts";
 
 const driver = program("WebKitWebDriver");

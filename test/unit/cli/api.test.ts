@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { ApiError, type Call, call, open, shownUrl, UnreachableError } from "../../../cli/api.ts";
+import { ApiError, type Call, call, open, shownUrl, UnreachableError } from "../../../cli/worker/api.ts";
 import { AnsweringServer } from "../../support/answering-server.ts";
 import { endPauses, notedPauses } from "../../support/pauses.ts";
 

@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { callersKeys } from "../../../cli/callers-keys.ts";
-import { UsageError } from "../../../cli/command.ts";
-import { DEV_VARS, freshSecrets, readDevVars, writeDevVars } from "../../../cli/dev-vars.ts";
+import { UsageError } from "../../../cli/command/command.ts";
+import { callersKeys } from "../../../cli/worker/callers-keys.ts";
+import { DEV_VARS, freshSecrets, readDevVars, writeDevVars } from "../../../cli/worker/dev-vars.ts";
 
 // The keys with which commands call a worker, from the environment and from a folder's own file.
 

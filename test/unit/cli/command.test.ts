@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { numberIn, prepared, timeIn, UsageError, unreadable, wholeNumber, workerUrl } from "../../../cli/command.ts";
+import { numberIn, prepared, timeIn, UsageError, unreadable, wholeNumber, workerUrl } from "../../../cli/command/command.ts";
 import { ran } from "../../support/ran.ts";
 
 // The command line of every command: its arguments, its exit codes and its errors.

@@ -1,6 +1,6 @@
 import { tooFewText } from "afterclick";
 import { expect, it } from "vitest";
-import { counted } from "../../../cli/counted.ts";
+import { counted } from "../../../cli/command/counted.ts";
 import * as notation from "../../../pages/ui/notation.ts";
 
 it.each([

@@ -1,6 +1,6 @@
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { UsageError } from "../../../cli/command.ts";
+import { UsageError } from "../../../cli/command/command.ts";
 import { type ExaminationOptions, examine, type Finding } from "../../../cli/doctor/examination.ts";
 import { run } from "../../../cli/doctor.ts";
 import { endPauses, notedPauses } from "../../support/pauses.ts";

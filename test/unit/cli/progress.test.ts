@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { formatTime } from "../../../cli/progress.ts";
+import { formatTime } from "../../../cli/command/progress.ts";
 
 it.each([
   [Number.POSITIVE_INFINITY, "unknown time"],

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { progressBar } from "../../../cli/progress.ts";
+import { progressBar } from "../../../cli/command/progress.ts";
 import { type Answer, answersTo, type Call } from "../../support/calls.ts";
 
 /** Scripts that take no options of their own, because they only run others. */

@@ -3,10 +3,10 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { DelayOf } from "../../../pages/dashboard/delay.tsx";
 import { Ages, Delays } from "../../../pages/dashboard/histogram.tsx";
 import { Rate } from "../../../pages/dashboard/rate.tsx";
-import { Regret } from "../../../pages/dashboard/regret.tsx";
 import { Curves } from "../../../pages/playground/client/curves.tsx";
 import { PlayerCard } from "../../../pages/playground/client/player-card.tsx";
 import { defaults } from "../../../pages/playground/settings.ts";
+import { Regret } from "../../../pages/shop/regret.tsx";
 import { busy } from "../../browser/report.ts";
 import { drawn } from "../../support/markup.ts";
 

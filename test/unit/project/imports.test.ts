@@ -73,8 +73,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "type worker/domain/model",
     "type worker/protocol",
   ],
-  "worker/domain/catalogue": [
-    ...["afterclick", "src/publication", "worker/domain/ids", "worker/domain/model", "type worker/domain/impression", "worker/protocol"],
+  "worker/domain/catalogue": ["afterclick", "src/publication", "worker/domain/model", "worker/protocol"],
+  "worker/domain/decision": [
+    ...["afterclick", "src/publication", "worker/domain/ids", "worker/domain/model", "type worker/domain/impression"],
+    ...["worker/domain/catalogue", "worker/protocol"],
   ],
   "worker/domain/conversion": [
     ...["afterclick", "src/publication", "worker/domain/ids", "worker/domain/model", "type worker/domain/impression", "worker/protocol"],
@@ -83,7 +85,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/domain/figures": [
     ...["afterclick", "src/comparison", "src/values", "worker/domain/model", "worker/domain/impression", "type worker/protocol"],
   ],
-  "worker/openapi": ["worker/edge/routes", "worker/protocol"],
+  "worker/openapi": ["worker/edge/routes", "worker/edge/routes/models", "worker/protocol"],
   "worker/rpc": ["worker/environment.ts", "type worker/domain/*", "worker/protocol"],
   "worker/kv": ["worker/domain/*"],
   "worker/learner/store": [
@@ -131,38 +133,41 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/learner": ["worker/environment.ts", "type worker/rpc", "worker/learner/*"],
   "worker/edge": [
     ...["worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv"],
-    ...["worker/edge/routes", "worker/edge/senders", "src/simulation/assortment.ts"],
+    ...["worker/edge/access", "worker/edge/routes", "worker/edge/routes/models", "worker/edge/senders", "src/simulation/assortment.ts"],
   ],
+  "worker/edge/access": ["worker/environment.ts", "worker/domain/ids", "worker/protocol", "worker/kv"],
   "worker/edge/routes": [
     ...["worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv"],
-    ...["worker/edge", "worker/edge/senders"],
+    ...["worker/edge", "worker/edge/access", "worker/edge/senders"],
+  ],
+  "worker/edge/routes/models": [
+    ...["worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv", "worker/edge", "worker/edge/access"],
   ],
   "worker/edge/senders": ["worker/environment.ts", "worker/domain/*", "worker/protocol"],
   worker: ["worker/protocol", "worker/rpc", "worker/kv", "worker/edge", "worker/learner/learner.ts"],
   "pages/ui": [],
   "pages/shop": ["src/simulation/assortment.ts", "pages/ui", "type worker/protocol"],
-  "pages/dashboard": ["pages/ui", "pages/shop", "type worker/protocol"],
+  "pages/dashboard": ["pages/ui", "type worker/protocol"],
   "pages/playground": ["afterclick", "src/simulation"],
   "pages/playground/client": ["pages/ui", "pages/playground"],
   pages: ["src/simulation/assortment.ts", "pages/ui", "pages/shop", "pages/dashboard", "pages/playground/policy.ts"],
   experiments: [
-    ...["afterclick", "src/publication", "src/simulation", "src/comparison", "scripts/markdown.ts"],
-    ...["command", "progress", "terminal"].map((name) => `cli/${name}.ts`),
+    ...["afterclick", "src/publication", "src/simulation", "src/comparison", "cli/command"],
     ...["beyond", "intervals", "logs", "runs", "shop", "signals", "summary"].map((folder) => `experiments/${folder}`),
   ],
   "experiments/runs": [],
   "experiments/summary": [
-    ...["afterclick", "src/simulation", "scripts/markdown.ts", "experiments"],
+    ...["afterclick", "src/simulation", "cli/command", "experiments"],
     ...["beyond", "runs", "shop"].map((folder) => `experiments/${folder}`),
   ],
   "experiments/beyond": [
-    ...["afterclick", "src/publication", "src/simulation", "scripts/markdown.ts", "experiments", "experiments/runs", "experiments/summary"],
+    ...["afterclick", "src/publication", "src/simulation", "cli/command", "experiments", "experiments/runs", "experiments/summary"],
   ],
   "experiments/signals": [
-    ...["afterclick", "src/simulation", "scripts/markdown.ts", "experiments/runs", "experiments/shop", "experiments/summary"],
+    ...["afterclick", "src/simulation", "cli/command", "experiments/runs", "experiments/shop", "experiments/summary"],
   ],
   "experiments/logs": [
-    ...["afterclick", "src/publication", "scripts/markdown.ts", "cli/replay/open-bandit.ts"],
+    ...["afterclick", "src/publication", "cli/command", "cli/replay/open-bandit.ts"],
     ...["experiments", "experiments/runs", "experiments/shop", "experiments/summary"],
   ],
   // Some figures are stated by the worker or by a command.
@@ -181,44 +186,53 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   // The worker itself makes the default model that is tried in shops.
   "experiments/shop": [
-    ...["afterclick", "src/publication", "src/simulation", "scripts/markdown.ts", "worker/domain/*", "type worker/protocol"],
+    ...["afterclick", "src/publication", "src/simulation", "cli/command", "worker/domain/*", "type worker/protocol"],
     ...["experiments/runs", "experiments/summary"],
   ],
-  bench: [
-    ...["afterclick", "src/simulation", "bench/against", "bench/workloads"],
-    ...["cli/command.ts", "cli/progress.ts", "scripts/markdown.ts", "scripts/worker-process.ts"],
-  ],
-  "bench/workloads": ["afterclick", "src/simulation", "cli/api.ts", "bench", "bench/peers", "bench/peers/typescript"],
-  "bench/against": ["cli/command.ts", "type bench/variant.ts", "type bench/workload.ts"],
+  bench: [...["afterclick", "src/simulation", "bench/against", "bench/workloads"], ...["cli/command", "cli/worker/worker-process.ts"]],
+  "bench/workloads": ["afterclick", "src/simulation", "cli/worker/api.ts", "bench", "bench/peers", "bench/peers/typescript"],
+  "bench/against": ["cli/command", "type bench/variant.ts", "type bench/workload.ts"],
   "bench/peers": ["type bench/inputs.ts"],
   "bench/peers/typescript": ["type bench/inputs.ts"],
   "bench/services": ["src/publication", "worker", "worker/domain/*", "worker/edge", "worker/learner", "worker/learner/store"],
   cli: [
-    ...["afterclick", "src/comparison", "worker/domain/*", "worker/protocol/timestamp.ts"],
-    ...["archive", "compare", "deploy", "doctor", "evaluate", "replay", "verify"].map((folder) => `cli/${folder}`),
+    ...["afterclick", "src/comparison", "worker/domain/*"],
+    ...["archive", "command", "compare", "deploy", "doctor", "evaluate", "replay", "verify", "worker"].map((folder) => `cli/${folder}`),
   ],
-  "cli/deploy": ["cli"],
-  "cli/doctor": ["cli"],
+  // What a command asks of its reader's terminal, and what it asks of a worker.
+  "cli/command": ["worker/protocol/timestamp.ts"],
+  "cli/worker": ["cli/command"],
+  "cli/deploy": ["cli/worker"],
+  "cli/doctor": ["cli/command", "cli/worker"],
   "cli/archive": ["cli/verify", "worker/domain/*"],
-  "cli/compare": ["type src/comparison", "cli/counted.ts", "cli/verify", "worker/domain/*"],
-  "cli/evaluate": ["afterclick", "src/publication", "cli/counted.ts", "cli/replay", "cli/verify", "worker/domain/*"],
-  "cli/replay": ["afterclick", "cli", "cli/verify/least-share.ts"],
+  "cli/compare": ["type src/comparison", "cli/command/counted.ts", "cli/verify", "worker/domain/*"],
+  "cli/evaluate": ["afterclick", "src/publication", "cli/command/counted.ts", "cli/replay", "cli/verify", "worker/domain/*"],
+  "cli/replay": ["afterclick", "cli/worker", "cli/verify/least-share.ts"],
   "cli/verify": ["cli/archive", "worker/domain/*", "type worker/protocol", "type worker/rpc"],
   trials: [
-    ...["cli", "scripts/worker-process.ts", "worker/domain/*"],
-    ...["attack", "attack/groups", "crossing", "golden", "mutations", "sizing", "soak"].map((folder) => `trials/${folder}`),
+    ...["cli/command", "cli/worker", "worker/domain/*"],
+    ...["attack", "attack/groups", "crossing", "golden", "mutations", "simulation", "sizing", "soak"].map((folder) => `trials/${folder}`),
+    ...["type trials/simulation/launch", "type trials/simulation/orders"],
   ],
-  "trials/attack": ["cli", "cli/replay"],
+  "trials/attack": ["cli/worker", "cli/replay"],
   "trials/attack/groups": ["trials/attack", "trials/soak"],
-  "trials/crossing": ["test/simulation", "test/support/workerd"],
+  "trials/crossing": ["trials/simulation", "trials/simulation/workerd"],
   "trials/golden": ["afterclick", "src/simulation"],
   "trials/mutations": ["src/values/quantile.ts", "src/simulation", "vitest.config.ts", "test/worker/vitest.config.ts"],
   "trials/soak": [
-    ...["afterclick", "cli", "cli/replay", "src/publication", "scripts/worker-process.ts", "worker/domain/*", "worker/environment.ts"],
+    ...["afterclick", "cli/worker", "cli/replay", "src/publication", "worker/domain/*", "worker/environment.ts"],
     "worker/index.ts",
   ],
+  // The worker's own classes, in Node.
+  "trials/simulation": [
+    ...["afterclick", "worker", "worker/domain/ids", "worker/edge", "worker/learner", "worker/rpc"],
+    ...["trials/simulation/launch", "trials/simulation/orders", "trials/simulation/workerd"],
+  ],
+  "trials/simulation/launch": ["src/simulation", "trials/simulation", "type trials/simulation/workerd"],
+  "trials/simulation/orders": ["afterclick", "worker/edge", "worker/domain/*", "type worker/rpc", "src/simulation", "trials/simulation"],
+  "trials/simulation/workerd": [],
   "trials/sizing": ["src/publication", "worker/domain/*"],
-  scripts: ["cli", "src/simulation/assortment.ts", "worker/openapi"],
+  scripts: ["cli/command", "cli/worker", "src/simulation/assortment.ts", "worker/openapi"],
 };
 
 const ROOTS = ["assembly", "src", "worker", "pages", "experiments", "bench", "cli", "trials", "scripts"];
@@ -285,7 +299,7 @@ it("has no circle of imports, types counted", async () => {
   expect(done.size).toBeGreaterThan(200);
 });
 
-it("writes to the terminal only in cli/terminal.ts, beside the progress bar", async () => {
+it("writes to the terminal only in cli/command/terminal.ts, beside the progress bar", async () => {
   const writers: string[] = [];
   for (const file of (await files()).filter((name) =>
     /^(cli|trials\/(attack|golden|soak)|scripts\/start|experiments\/reproduce)/.test(name),
@@ -293,7 +307,7 @@ it("writes to the terminal only in cli/terminal.ts, beside the progress bar", as
     const code = (await readFile(file, "utf8")).replace(/\/\/.*|\/\*[\s\S]*?\*\/|^import type .*/gm, "");
     if (/\bconsole\b|process\.std(out|err)|(import|from) "(node:)?(console|tty|cli-progress)"/.test(code)) writers.push(file);
   }
-  expect(writers).toEqual(["cli/progress.ts", "cli/terminal.ts"]);
+  expect(writers).toEqual(["cli/command/progress.ts", "cli/command/terminal.ts"]);
 });
 
 it("says WebAssembly only at the seam and at the entries that load it", async () => {

@@ -4,7 +4,7 @@ import type { Entry } from "../../../bench/entry.ts";
 import { axes, drawingOf, pointsOf, sizesOf } from "../../../bench/figure.ts";
 import { tablesOf } from "../../../bench/page.ts";
 import { workloads } from "../../../bench/workloads.ts";
-import { withTables } from "../../../scripts/markdown.ts";
+import { withTables } from "../../../cli/command/markdown.ts";
 
 const entries: Entry[] = JSON.parse(await readFile("bench/results.json", "utf8"));
 

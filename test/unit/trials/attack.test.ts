@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { freshSecrets } from "../../../cli/dev-vars.ts";
+import { freshSecrets } from "../../../cli/worker/dev-vars.ts";
 import { auth } from "../../../trials/attack/groups/auth.ts";
 import {
   type Answer,

@@ -1,7 +1,7 @@
 import { isTooFew } from "afterclick";
 import { expect, it } from "vitest";
 import { type Stream, shuffled, stream } from "../../../src/simulation/stream.ts";
-import { isRandomList } from "../../../worker/domain/catalogue/random-list.ts";
+import { isRandomList } from "../../../worker/domain/decision/random-list.ts";
 import { type ClickModelName, type ClickModels, compareClickModels, type RandomList } from "../../../worker/domain/figures/click-models.ts";
 import { type PlacedRow, randomLists } from "../../../worker/learner/figures/list-log.ts";
 import type { Assignment } from "../../../worker/protocol/figures.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
-import { table, withTables } from "../../../scripts/markdown.ts";
+import { table, withTables } from "../../../cli/command/markdown.ts";
 import { configureModel, reconfigureModel, withDefaults } from "../../../worker/domain/model/model.ts";
 import { relearntModel } from "../../../worker/domain/model/relearnt-model.ts";
 import { document } from "../../../worker/openapi/document.ts";

@@ -1,7 +1,7 @@
 import { encoder } from "afterclick";
 import { expect, it } from "vitest";
-import { actionsBody } from "../../../worker/edge/routes/actions.ts";
 import { impressionsBody } from "../../../worker/edge/routes/impressions.ts";
+import { actionsBody } from "../../../worker/edge/routes/models/actions.ts";
 import { modelBody, recommendationsBody } from "../../../worker/protocol/schema.ts";
 import { parsed } from "../../../worker/protocol/validation.ts";
 

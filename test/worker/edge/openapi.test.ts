@@ -9,7 +9,7 @@ import type { Afterclick } from "../../../worker/client.ts";
 import { app } from "../../../worker/edge/app.ts";
 import type { answer as beacon } from "../../../worker/edge/routes/beacon.ts";
 import type { activated, registered } from "../../../worker/edge/routes/impressions.ts";
-import type { answer as erased } from "../../../worker/edge/routes/keys.ts";
+import type { answer as erased } from "../../../worker/edge/routes/models/keys.ts";
 import type { answer as recommendations } from "../../../worker/edge/routes/recommendations.ts";
 import type { Environment } from "../../../worker/environment.ts";
 import { document } from "../../../worker/openapi/document.ts";

@@ -1,17 +1,17 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, it, vi } from "vitest";
+import { Edges } from "../../../trials/simulation/edges.ts";
+import { bindings } from "../../../trials/simulation/scene.ts";
+import { type Setting, Simulation } from "../../../trials/simulation/simulation.ts";
+import { Crash, Isolate, Outage } from "../../../trials/simulation/workerd/isolate.ts";
+import { Kv } from "../../../trials/simulation/workerd/kv.ts";
+import { stubFor } from "../../../trials/simulation/workerd/remote.ts";
+import type { Weather, World } from "../../../trials/simulation/world.ts";
 import worker from "../../../worker/index.ts";
 import type { Learner } from "../../../worker/learner/learner.ts";
-import { Edges } from "../../simulation/edges.ts";
-import { bindings } from "../../simulation/scene.ts";
-import { type Setting, Simulation } from "../../simulation/simulation.ts";
-import type { Weather, World } from "../../simulation/world.ts";
-import { Crash, Isolate, Outage } from "../../support/workerd/isolate.ts";
-import { Kv } from "../../support/workerd/kv.ts";
-import { stubFor } from "../../support/workerd/remote.ts";
 
-// The schedules of test/simulation, with the real Durable Object. Nothing waits on the network, so nothing overlaps.
+// The schedules of trials/simulation, with the real Durable Object. Nothing waits on the network, so nothing overlaps.
 
 const SCHEDULES = 40;
 

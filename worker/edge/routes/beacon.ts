@@ -14,11 +14,11 @@ import { type Operations, withBody } from "../../protocol/operation.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { valid } from "../../protocol/validation.ts";
 import { learner } from "../../rpc/learner-client.ts";
-import { keyInBody } from "../api-keys.ts";
-import { askerName } from "../asker.ts";
-import { bodyLimit } from "../body-limit.ts";
-import type { KnownModels } from "../known-model.ts";
-import { rateLimit } from "../rate-limit.ts";
+import { keyInBody } from "../access/api-keys.ts";
+import { askerName } from "../access/asker.ts";
+import { bodyLimit } from "../access/body-limit.ts";
+import type { KnownModels } from "../access/known-model.ts";
+import { rateLimit } from "../access/rate-limit.ts";
 import { tokenSigner } from "../token-signer.ts";
 
 /** Most bytes of a page's report: what `sendBeacon` sends at most. */

@@ -34,7 +34,7 @@ import { timestamp } from "../../protocol/timestamp.ts";
 import { bodyBy, valid } from "../../protocol/validation.ts";
 import { learner } from "../../rpc/learner-client.ts";
 import type { Ingested } from "../../rpc/message.ts";
-import { forgeryLimit, type Signed } from "../rate-limit.ts";
+import { forgeryLimit, type Signed } from "../access/rate-limit.ts";
 import { tokenSigner } from "../token-signer.ts";
 import { verifyWebhook } from "../webhook.ts";
 

@@ -13,10 +13,10 @@ import { valid } from "../../protocol/validation.ts";
 import type { LearnerRpc } from "../../rpc/learner.ts";
 import { learner } from "../../rpc/learner-client.ts";
 import type { Answer } from "../../rpc/message.ts";
-import { anyKey, isByPage, secretKey } from "../api-keys.ts";
-import { askerName } from "../asker.ts";
+import { anyKey, isByPage, secretKey } from "../access/api-keys.ts";
+import { askerName } from "../access/asker.ts";
+import type { PageGuard } from "../access/page-guard.ts";
 import { modelPath } from "../model-path.ts";
-import type { PageGuard } from "../page-guard.ts";
 import { impressionItem, registrationsOf, registrationTo } from "../registration.ts";
 import { tokenSigner } from "../token-signer.ts";
 

@@ -3,7 +3,7 @@ import { html } from "hono/html";
 import { NONCE, secureHeaders } from "hono/secure-headers";
 import { assets, type Environment, isDemo } from "../../environment.ts";
 import type { Operations } from "../../protocol/operation.ts";
-import { plainKey } from "../api-keys.ts";
+import { plainKey } from "../access/api-keys.ts";
 
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="12" fill="none" stroke="#0b7a5c" stroke-width="4"/><circle cx="16" cy="16" r="5" fill="#0b7a5c"/></svg>`;
 

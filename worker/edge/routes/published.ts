@@ -8,10 +8,10 @@ import { PublicationStore } from "../../kv/publication-store.ts";
 import { type Operations, ofModel } from "../../protocol/operation.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { learner } from "../../rpc/learner-client.ts";
-import { anyKey } from "../api-keys.ts";
+import { anyKey } from "../access/api-keys.ts";
+import { crossOriginRead } from "../access/origin.ts";
+import type { PageGuard } from "../access/page-guard.ts";
 import { modelPath } from "../model-path.ts";
-import { crossOriginRead } from "../origin.ts";
-import type { PageGuard } from "../page-guard.ts";
 
 export const published = (guard: PageGuard) =>
   new Hono().use("/v1/models/:model/published", crossOriginRead).get("/v1/models/:model/published", anyKey, modelPath, guard, async (c) => {

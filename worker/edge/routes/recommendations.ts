@@ -5,12 +5,12 @@ import { about, arm, impressionId, modelVersion, number, probability, time } fro
 import { type Operations, ofModel, withBody } from "../../protocol/operation.ts";
 import { recommendationsBody } from "../../protocol/schema.ts";
 import { valid } from "../../protocol/validation.ts";
-import { anyKey, isByPage } from "../api-keys.ts";
-import { askerName } from "../asker.ts";
+import { anyKey, isByPage } from "../access/api-keys.ts";
+import { askerName } from "../access/asker.ts";
+import type { PageGuard } from "../access/page-guard.ts";
 import type { Edge } from "../edge.ts";
 import { hashedKeys } from "../hashed-keys.ts";
 import { modelPath } from "../model-path.ts";
-import type { PageGuard } from "../page-guard.ts";
 import { tokenSigner } from "../token-signer.ts";
 
 export const answer = () =>

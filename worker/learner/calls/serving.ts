@@ -1,6 +1,6 @@
-import { decide } from "../../domain/catalogue/decision.ts";
 import { pageGoalRefusal } from "../../domain/catalogue/page-rules.ts";
 import type { ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
+import { decide } from "../../domain/decision/decision.ts";
 import { giverOf } from "../../domain/ids/join-key.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { sampled } from "../../domain/impression/sampling.ts";

@@ -8,7 +8,7 @@ import {
   type TooFew,
 } from "afterclick";
 import type { LogRow } from "../../domain/archive/log-line.ts";
-import { isRandomList } from "../../domain/catalogue/random-list.ts";
+import { isRandomList } from "../../domain/decision/random-list.ts";
 import { compareClickModels, type RandomList } from "../../domain/figures/click-models.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";

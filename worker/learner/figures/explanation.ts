@@ -1,7 +1,7 @@
 import type { Choice } from "afterclick";
-import { beliefsOf } from "../../domain/catalogue/belief.ts";
-import { among, type Offer, offerOf } from "../../domain/catalogue/offer.ts";
-import type { Served } from "../../domain/catalogue/served.ts";
+import { beliefsOf } from "../../domain/decision/belief.ts";
+import { among, type Offer, offerOf } from "../../domain/decision/offer.ts";
+import type { Served } from "../../domain/decision/served.ts";
 import { shardOf } from "../../domain/ids/shard.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { StoredImpression } from "../../domain/impression/impression.ts";

@@ -1,4 +1,4 @@
-import type { ListDecision } from "../../domain/catalogue/random-list.ts";
+import type { ListDecision } from "../../domain/decision/random-list.ts";
 import type { RandomList, ShownItem } from "../../domain/figures/click-models.ts";
 
 /** An impression of the log, as far as its place in a list matters. */

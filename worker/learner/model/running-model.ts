@@ -1,7 +1,7 @@
 import { SnapshotError } from "afterclick";
 import type { Featurizer } from "../../../src/publication/featurizer.ts";
-import type { Served } from "../../domain/catalogue/served.ts";
-import { unlearnt } from "../../domain/catalogue/unlearnt-model.ts";
+import type { Served } from "../../domain/decision/served.ts";
+import { unlearnt } from "../../domain/decision/unlearnt-model.ts";
 import { shardOf } from "../../domain/ids/shard.ts";
 import { withVocabulary } from "../../domain/model/encoding.ts";
 import { type ModelConfig, startModel } from "../../domain/model/model.ts";

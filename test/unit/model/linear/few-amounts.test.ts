@@ -1,6 +1,6 @@
 import { delayLinTs, type Goals, Recommender } from "afterclick";
 import { expect, it } from "vitest";
-import { beliefsOf } from "../../../../worker/domain/catalogue/belief.ts";
+import { beliefsOf } from "../../../../worker/domain/decision/belief.ts";
 
 // Fewer than ten amounts do not bound a mean amount from above.
 
