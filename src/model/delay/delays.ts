@@ -119,15 +119,6 @@ export class Delays {
     return this.#settled;
   }
 
-  /** Conversions counted. */
-  get conversions(): number {
-    let sum = 0;
-    for (const histogram of [this.#settled, ...this.cohorts.list.map(({ sums }) => sums.values)]) {
-      for (let b = 0; b < this.bins; b++) sum += histogram[b];
-    }
-    return sum;
-  }
-
   /** The distribution of delays, with the ages of impressions at `time`. **Cost:** O(bins x cohorts) after a change. */
   curve(time: number): DelayCurve {
     if (this.#curve?.time !== time) this.#curve = { time, curve: this.#estimate(time) };

@@ -9,15 +9,3 @@ export function product(a: Float64Array, b: Float64Array): number {
 export function triangle(d: number): number {
   return (d * (d + 1)) / 2;
 }
-
-/** Adds weight x x^T to a packed lower triangle. */
-export function addSquare(packed: Float64Array, x: Float64Array, weight = 1): void {
-  for (let i = 0, at = 0; i < x.length; i++) {
-    const own = weight * x[i];
-    if (own === 0) {
-      at += i + 1;
-      continue;
-    }
-    for (let j = 0; j <= i; j++, at++) packed[at] += own * x[j];
-  }
-}

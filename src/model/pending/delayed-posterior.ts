@@ -22,6 +22,18 @@ export interface DelayedPosteriorOptions {
   readonly elapse?: () => void;
 }
 
+/** An impression whose window is open. */
+interface Open {
+  readonly time: number;
+  readonly width: number;
+  /** Empty unless exact widths or the evidence need them. */
+  readonly features: Float64Array;
+  /** With evidence: its slot, or -1 once it has converted. */
+  slot: number;
+}
+
+const NO_FEATURES = /* @__PURE__ */ new Float64Array(0);
+
 /**
  * A posterior that counts an impression at once, with reward 0 until it converts, and the sum of the widths of open impressions,
  * which a delay-aware policy adds to its bonus.
@@ -34,12 +46,8 @@ export class DelayedPosterior<P extends Posterior> {
   readonly posterior: P;
   readonly #window: Window;
   readonly #options: DelayedPosteriorOptions;
-  #times: number[] = [];
-  #widths: number[] = [];
-  #features: number[] = [];
-  /** With evidence: the slot of each impression, or -1 once it has converted. */
-  #slots: number[] = [];
-  #head = 0;
+  /** In order of arrival. */
+  #open: Open[] = [];
   #sum = 0;
 
   constructor(posterior: P, window: Window, options: DelayedPosteriorOptions) {
@@ -48,31 +56,30 @@ export class DelayedPosterior<P extends Posterior> {
     this.#options = options;
   }
 
-  /** Index of the first impression whose window is still open at `moment`. */
-  #firstOpen(moment: Moment): number {
+  /** Number of impressions, from the first on, whose windows have closed by `moment`. */
+  #closedBy(moment: Moment): number {
     const oldest = timeOf(this.#window, moment) - spanOf(this.#window);
-    let index = this.#head;
-    while (index < this.#times.length && this.#times[index] < oldest) index++;
-    return index;
+    const open = this.#open.findIndex(({ time }) => !(time < oldest));
+    return open < 0 ? this.#open.length : open;
   }
 
   /** Sum of the widths of the impressions open at `moment`. **Cost:** exact: one posterior width each; buffered: O(1) amortised. */
   openWidth(moment: Moment): number {
-    const open = this.#firstOpen(moment);
+    const closed = this.#closedBy(moment);
     // An empty window sums to exactly zero, whatever rounding error the sum has.
-    if (open === this.#times.length) return 0;
+    if (closed === this.#open.length) return 0;
     if (this.#options.norms === "exact") {
       // Plain loops: a slice and callbacks would take as long as a decision among few candidates.
-      const from = open * this.posterior.dimension;
-      const features = new Float64Array(this.#features.length - from);
-      for (let i = 0; i < features.length; i++) features[i] = this.#features[from + i];
+      const d = this.posterior.dimension;
+      const features = new Float64Array((this.#open.length - closed) * d);
+      for (let i = closed; i < this.#open.length; i++) features.set(this.#open[i].features, (i - closed) * d);
       const { deviation } = this.posterior.moments(features);
       let sum = 0;
       for (let i = 0; i < deviation.length; i++) sum += this.#options.measure(deviation[i]);
       return sum;
     }
     let sum = this.#sum;
-    for (let i = this.#head; i < open; i++) sum -= this.#widths[i];
+    for (let i = 0; i < closed; i++) sum -= this.#open[i].width;
     return Math.max(sum, 0);
   }
 
@@ -81,12 +88,10 @@ export class DelayedPosterior<P extends Posterior> {
     const before = buffer === "before" ? this.#width(features) : 0;
     const slot = this.posterior.append(features);
     const width = buffer === "after" ? this.#width(features) : before;
-    this.#forget(this.#firstOpen(moment));
-    this.#times.push(timeOf(this.#window, moment));
-    this.#widths.push(width);
-    if (norms === "exact" || evidence) for (const feature of features) this.#features.push(feature);
+    this.#close(moment);
+    const own = norms === "exact" || evidence ? features.slice() : NO_FEATURES;
+    this.#open.push({ time: timeOf(this.#window, moment), width, features: own, slot });
     this.#sum += width;
-    if (evidence) this.#slots.push(slot);
     this.#options.elapse?.();
     return slot;
   }
@@ -96,25 +101,13 @@ export class DelayedPosterior<P extends Posterior> {
     return this.#options.norms === "exact" ? 0 : this.#options.measure(this.posterior.deviation(features));
   }
 
-  #forget(open: number): void {
-    for (; this.#head < open; this.#head++) {
-      this.#sum -= this.#widths[this.#head];
-      if (this.#options.evidence && this.#slots[this.#head] >= 0) this.#options.evidence.append(this.#featuresOf(this.#head));
+  #close(moment: Moment): void {
+    for (let closed = this.#closedBy(moment); closed > 0; closed--) {
+      const [{ width, slot, features }] = this.#open;
+      this.#sum -= width;
+      if (slot >= 0) this.#options.evidence?.append(features);
+      this.#open.shift();
     }
-    if (this.#head > 1024 && 2 * this.#head > this.#times.length) this.#compact();
-  }
-
-  #featuresOf(index: number): Float64Array {
-    const d = this.posterior.dimension;
-    return Float64Array.from(this.#features.slice(index * d, (index + 1) * d));
-  }
-
-  #compact(): void {
-    this.#slots = this.#slots.slice(this.#head);
-    this.#times = this.#times.slice(this.#head);
-    this.#widths = this.#widths.slice(this.#head);
-    this.#features = this.#features.slice(this.#head * this.posterior.dimension);
-    this.#head = 0;
   }
 
   observe(impression: AppendedImpression, reward: number, previous: number | undefined): void {
@@ -126,15 +119,12 @@ export class DelayedPosterior<P extends Posterior> {
     process.reward({ features, slot }, reward, previous ?? 0);
   }
 
-  /** Marks an open impression as converted. False if its window has closed: `#forget` has counted it. */
+  /** Marks an open impression as converted. False if its window has closed: `#close` has counted it. */
   #settle(impression: AppendedImpression): boolean {
     const time = timeOf(this.#window, impression);
-    for (let i = this.#times.length - 1; i >= this.#head; i--) {
-      if (this.#times[i] !== time || this.#slots[i] !== impression.slot) continue;
-      this.#slots[i] = -1;
-      return true;
-    }
-    return false;
+    const open = this.#open.findLast((each) => each.time === time && each.slot === impression.slot);
+    if (open) open.slot = -1;
+    return open !== undefined;
   }
 
   predict(points: Float64Array): Moments {
@@ -149,19 +139,19 @@ export class DelayedPosterior<P extends Posterior> {
   }
 
   #forgetOpen(features: Float64Array, standIn: Float64Array | undefined): boolean {
-    this.#compact();
-    const d = this.posterior.dimension;
-    const held = this.#times.map((_, i) => features.every((coordinate, j) => coordinate === this.#features[i * d + j]));
-    if (!held.includes(true)) return false;
+    const held = new Set(this.#open.filter((each) => features.every((coordinate, j) => coordinate === each.features[j])));
+    if (held.size === 0) return false;
     if (standIn) {
-      this.#features = this.#features.map((coordinate, i) => (held[Math.floor(i / d)] ? standIn[i % d] : coordinate));
+      this.#open = this.#open.map((each) => (held.has(each) ? { ...each, features: standIn } : each));
       return true;
     }
-    const others = <T>(values: T[], width = 1): T[] => values.filter((_, i) => !held[Math.floor(i / width)]);
-    [this.#times, this.#widths, this.#slots] = [others(this.#times), others(this.#widths), others(this.#slots)];
-    this.#features = others(this.#features, d);
-    this.#sum = this.#widths.reduce((sum, width) => sum + width, 0);
+    this.#open = this.#open.filter((each) => !held.has(each));
+    this.#sumUp();
     return true;
+  }
+
+  #sumUp(): void {
+    this.#sum = this.#open.reduce((sum, { width }) => sum + width, 0);
   }
 
   statistics(): Float64Array {
@@ -175,55 +165,48 @@ export class DelayedPosterior<P extends Posterior> {
   refactor(): void {
     this.posterior.refactor();
     this.#options.evidence?.refactor();
-    this.#compact();
     if (this.#options.norms === "exact" && this.posterior.merge) this.#sort();
-    this.#sum = this.#widths.reduce((sum, width) => sum + width, 0);
+    this.#sumUp();
   }
 
   /** Sorts open impressions by time and features, and drops those whose window had closed by the latest of them. */
   #sort(): void {
-    const d = this.posterior.dimension;
-    const open = this.#times.map((time, i) => ({ time, features: this.#features.slice(i * d, (i + 1) * d) }));
-    const first = (a: readonly number[], b: readonly number[]): number => a.findIndex((each, i) => each !== b[i]);
-    open.sort((a, b) => {
-      const i = a.time === b.time ? first(a.features, b.features) : -1;
+    this.#open.sort((a, b) => {
+      const i = a.time === b.time ? a.features.findIndex((each, j) => each !== b.features[j]) : -1;
       return i < 0 ? a.time - b.time : a.features[i] - b.features[i];
     });
-    this.#times = open.map(({ time }) => time);
-    this.#features = open.flatMap(({ features }) => features);
-    this.#widths = open.map(() => 0);
-    const latest = this.#times.at(-1) ?? 0;
-    this.#forget(this.#firstOpen({ round: latest, now: latest }));
-    this.#compact();
+    const latest = this.#open.at(-1)?.time ?? 0;
+    this.#close({ round: latest, now: latest });
   }
 
   /** Adds the sums and the open impressions of another posterior with the same options and exact norms. Call `refactor` afterwards. */
   merge(other: DelayedPosterior<P>): void {
-    for (const each of [this, other]) each.#compact();
     this.posterior.merge?.(other.posterior);
-    this.#times = [...this.#times, ...other.#times];
-    this.#features = [...this.#features, ...other.#features];
-    this.#widths = this.#times.map(() => 0);
+    this.#open = [...this.#open, ...other.#open];
   }
 
   save(writer: SnapshotWriter): void {
-    this.#compact();
     this.posterior.save(writer);
-    writer.numbers([this.#sum], this.#times, this.#widths, this.#features, this.#slots);
-    this.#options.evidence?.save(writer);
+    const features = this.#open.flatMap((each) => [...each.features]);
+    const { evidence } = this.#options;
+    const column = (name: "time" | "width" | "slot") => this.#open.map((each) => each[name]);
+    writer.numbers([this.#sum], column("time"), column("width"), features, evidence ? column("slot") : []);
+    evidence?.save(writer);
   }
 
   load(reader: SnapshotReader): void {
     this.posterior.load(reader);
     [this.#sum] = reader.numbers(1);
-    this.#times = Array.from(reader.numbers());
-    this.#widths = Array.from(reader.numbers(this.#times.length));
+    const times = reader.numbers();
+    const widths = reader.numbers(times.length);
     const { norms, evidence } = this.#options;
-    const kept = norms === "exact" || evidence ? this.#times.length * this.posterior.dimension : 0;
-    this.#features = Array.from(reader.numbers(kept));
-    this.#slots = Array.from(reader.numbers(evidence ? this.#times.length : 0));
+    const d = norms === "exact" || evidence ? this.posterior.dimension : 0;
+    const features = reader.numbers(times.length * d);
+    const slots = reader.numbers(evidence ? times.length : 0);
     evidence?.load(reader);
-    this.#head = 0;
-    if (this.#widths.some((width) => width < 0)) throw malformed();
+    if (widths.some((width) => width < 0)) throw malformed();
+    this.#open = Array.from(times, (time, i) => {
+      return { time, width: widths[i], features: features.slice(i * d, (i + 1) * d), slot: slots[i] ?? 0 };
+    });
   }
 }
