@@ -9,8 +9,8 @@ import { countingBar } from "./command/progress.ts";
 import { print } from "./command/terminal.ts";
 import { ComparisonError, checkArms, type LoggedArms, loggedArms } from "./compare/logged-arms.ts";
 import { repeatedLines } from "./evaluate/repeated-lines.ts";
-import { LogMismatch } from "./verify/event-line.ts";
-import { textLines } from "./verify/text-lines.ts";
+import { LogMismatch } from "./log/event-line.ts";
+import { textLines } from "./log/text-lines.ts";
 
 const usage = (called: string): string => `Compares the conversion rates of a policy and of its random holdout, before windows close.
 You may look every day and stop at any look: the interval holds for all looks together. If the share of the holdout changed, the arms are

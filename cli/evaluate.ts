@@ -16,10 +16,10 @@ import { evaluatedLists, listReport } from "./evaluate/list-report.ts";
 import { repeatedLines } from "./evaluate/repeated-lines.ts";
 import { rewardUnit } from "./evaluate/reward-unit.ts";
 import { type Source, type SourceDecision, SourceError } from "./evaluate/source.ts";
+import { type EventLine, type HeadLine, LogMismatch } from "./log/event-line.ts";
+import { linesOf } from "./log/event-log.ts";
+import { textLines } from "./log/text-lines.ts";
 import { LogError } from "./replay/open-bandit.ts";
-import { type EventLine, type HeadLine, LogMismatch } from "./verify/event-line.ts";
-import { linesOf } from "./verify/event-log.ts";
-import { textLines } from "./verify/text-lines.ts";
 
 const usage = (
   called: string,
@@ -104,7 +104,7 @@ function checkAsOf(asOf: number, { decisions, end, maturity }: Source): void {
 }
 
 /** Every column but `hashes` and the longest one, `features`: candidates are encoded from the catalogue again. */
-const READ = COLUMNS.map(([name]) => name).filter((name) => name !== "features" && name !== "hashes");
+const READ = COLUMNS.map(({ name }) => name).filter((name) => name !== "features" && name !== "hashes");
 
 async function sourceOf(file: string, asOf: number | undefined, folder: string | undefined): Promise<Source> {
   const bar = countingBar("read");

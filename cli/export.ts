@@ -8,9 +8,9 @@ import { prepared, UsageError, type Values, wholeNumber, workerUrl } from "./com
 import { counted } from "./command/counted.ts";
 import { countingBar } from "./command/progress.ts";
 import { print } from "./command/terminal.ts";
-import { LogMismatch } from "./verify/event-line.ts";
-import { linesOf } from "./verify/event-log.ts";
-import { linesOfBytes } from "./verify/text-lines.ts";
+import { LogMismatch } from "./log/event-line.ts";
+import { linesOf } from "./log/event-log.ts";
+import { linesOfBytes } from "./log/text-lines.ts";
 import { ApiError, open, UnreachableError } from "./worker/api.ts";
 import { callersKeys } from "./worker/callers-keys.ts";
 

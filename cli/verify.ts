@@ -8,8 +8,8 @@ import { prepared, unreadable, type Values } from "./command/command.ts";
 import { counted } from "./command/counted.ts";
 import { countingBar } from "./command/progress.ts";
 import { print } from "./command/terminal.ts";
-import { LogMismatch } from "./verify/event-line.ts";
-import { textLines } from "./verify/text-lines.ts";
+import { LogMismatch } from "./log/event-line.ts";
+import { textLines } from "./log/text-lines.ts";
 import { verify, verifyArchive } from "./verify/verification.ts";
 
 const usage = (

@@ -1,19 +1,22 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { command } from "../cli/command/command.ts";
 import { table, withTables } from "../cli/command/markdown.ts";
+import { logTable } from "../worker/openapi/log-table.ts";
 import { optionTable } from "../worker/openapi/model-options.ts";
 
-const USAGE = `Writes the table of a model's options into docs/api.md.
+const USAGE = `Writes the tables of a model's options and of a log's fields into docs/api.md and docs/log.md.
 
 Usage: npm run options
 
 Example: npm run options`;
 
-const PAGE = "docs/api.md";
-
 async function main(): Promise<void> {
-  const [head, rows] = optionTable();
-  await writeFile(PAGE, withTables(await readFile(PAGE, "utf8"), { "model-options": table(head, rows, head.length) }));
+  for (const [page, name, [head, rows]] of [
+    ["docs/api.md", "model-options", optionTable()],
+    ["docs/log.md", "log-fields", logTable()],
+  ] as const) {
+    await writeFile(page, withTables(await readFile(page, "utf8"), { [name]: table(head, rows, head.length) }));
+  }
 }
 
 await command({ usage: USAGE, run: main });

@@ -6,7 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { asyncBufferFromFile } from "hyparquet";
 import { ArchiveFile } from "../../worker/domain/archive/archive-file.ts";
 import { shardOf } from "../../worker/domain/ids/shard.ts";
-import { type HeadLine, LogMismatch } from "../verify/event-line.ts";
+import { type HeadLine, LogMismatch } from "../log/event-line.ts";
 import { ArchivedLog } from "./whole-log.ts";
 
 /** Opens all Parquet files below a folder, and reads only their ends. @throws {ArchiveError} naming a file that is damaged or cut short. */

@@ -1,6 +1,5 @@
-import type { ColumnName } from "../../worker/domain/archive/archive-columns.ts";
 import { ArchiveError, type ArchiveFile } from "../../worker/domain/archive/archive-file.ts";
-import { type EventLine, type HeadLine, LogMismatch } from "../verify/event-line.ts";
+import { type EventLine, type HeadLine, LogMismatch } from "../log/event-line.ts";
 
 /** An archived file with the name under which it lies. */
 export interface NamedFile {
@@ -82,7 +81,7 @@ export class ArchivedLog {
   }
 
   /** All rows by their numbers. Few row groups are in memory at a time. */
-  async *lines(columns?: readonly ColumnName[]): AsyncGenerator<EventLine> {
+  async *lines(columns?: readonly string[]): AsyncGenerator<EventLine> {
     const waiting = this.files.toSorted(({ file: { head: a } }, { file: { head: b } }) => b.first - a.first);
     const open: Cursor[] = [];
     for (;;) {
@@ -106,7 +105,7 @@ class Cursor {
   #lines: readonly object[] = [];
   #place = -1;
 
-  constructor(file: ArchiveFile, columns?: readonly ColumnName[]) {
+  constructor(file: ArchiveFile, columns?: readonly string[]) {
     this.#groups = file.groups(columns);
     this.#archivedAt = file.head.version;
   }
@@ -135,7 +134,7 @@ class Cursor {
 export async function* wholeLog(
   archive: ArchivedLog,
   log: AsyncIterable<HeadLine | EventLine>,
-  columns?: readonly ColumnName[],
+  columns?: readonly string[],
 ): AsyncGenerator<HeadLine | EventLine> {
   let archived: AsyncGenerator<EventLine> | undefined;
   let next: IteratorResult<EventLine, unknown> | undefined;

@@ -4,10 +4,10 @@ import { gridOf } from "../../worker/domain/figures/delay-grid.ts";
 import { shareName, UNASSIGNED } from "../../worker/domain/figures/holdout-share.ts";
 import { ANY_GOAL, type ArmCounts, type LiftCounts, type ReachedCounts } from "../../worker/domain/figures/lift.ts";
 import { comparedSteps } from "../../worker/domain/impression/shown-step.ts";
+import type { ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
 import { counted } from "../command/counted.ts";
-import type { ImpressionLine } from "../verify/event-line.ts";
-import type { Texts } from "../verify/event-log.ts";
+import type { Texts } from "../log/event-log.ts";
 import { type LoggedLines, loggedLines } from "./logged-lines.ts";
 
 /** A log that has no such comparison. The message says what to do. */

@@ -1,10 +1,9 @@
 import type { HoldoutShare } from "../../worker/domain/figures/holdout-share.ts";
+import type { ConversionLine, ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
-import { distinctLines } from "../verify/distinct-lines.ts";
-import { type ConversionLine, type ImpressionLine, LogMismatch } from "../verify/event-line.ts";
-import { linesOf, type Texts } from "../verify/event-log.ts";
-
-type Assigned = ImpressionLine & { readonly shard?: number };
+import { distinctLines } from "../log/distinct-lines.ts";
+import { LogMismatch } from "../log/event-line.ts";
+import { linesOf, type Texts } from "../log/event-log.ts";
 
 /** The lines of a model's log that a comparison reads. */
 export interface LoggedLines {
@@ -17,7 +16,7 @@ export interface LoggedLines {
   /** Shares of the holdout by version of the model, which is also a row of shard 0. */
   readonly decided: readonly HoldoutShare[];
   /** Impressions that were shown. */
-  readonly impressions: readonly Assigned[];
+  readonly impressions: readonly ImpressionLine[];
   /** Goals of all conversions. */
   readonly reached: ReadonlySet<string>;
   /** Conversions of an impression. */
@@ -34,20 +33,16 @@ export async function loggedLines(texts: Texts, progress: (done: number, all: nu
     const config = line.mark === "configuration" ? line.content : line.mark === "relearnt" ? line.content.config : undefined;
     return config ? [{ seq: line.seq, config }] : [];
   });
-  const impressions = lines.filter((line) => line.type === "impression" && line.state === "live") as Assigned[];
+  const impressions = lines.filter((line) => line.type === "impression" && line.state === "live") as ImpressionLine[];
   const conversions = lines.filter((line) => line.type === "conversion");
   const ofImpressions = Map.groupBy(conversions, ({ impression }) => impression);
   const own = configs.toSorted((a, b) => a.seq - b.seq);
   const config = own.at(-1)?.config;
   if (!config) throw new LogMismatch("expected a log with the model's configuration, got none");
-  const decided = own.map(shareOf);
+  const decided = own.map(({ seq, config }) => ({ since: seq, holdout: config.holdout }));
   return {
     ...{ model, end, config, configs: own.map((each) => each.config), decided, impressions, repeated },
     reached: new Set(conversions.map(({ goal }) => goal)),
     conversionsOf: (impression) => ofImpressions.get(impression) ?? [],
   };
 }
-
-const shareOf = ({ seq, config }: { readonly seq: number; readonly config: ModelConfig }): HoldoutShare => {
-  return { since: seq, holdout: config.holdout ?? 0 };
-};

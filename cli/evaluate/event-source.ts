@@ -1,4 +1,4 @@
-import { CLOCK_TOLERANCE_MS, ENCODER_VERSION, type LoggedConversion, Recommender, uniform } from "afterclick";
+import { CLOCK_TOLERANCE_MS, type LoggedConversion, Recommender, uniform } from "afterclick";
 import type { Featurizer } from "../../src/publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";
 import { type Rules, refusal } from "../../worker/domain/conversion/refusal.ts";
@@ -6,10 +6,12 @@ import { counting, resolved } from "../../worker/domain/conversion/reward.ts";
 import { freeCandidates } from "../../worker/domain/decision/offer.ts";
 import { isRandomList } from "../../worker/domain/decision/random-list.ts";
 import { isPinned } from "../../worker/domain/impression/impression.ts";
+import type { ConversionLine, ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import { learntGoals } from "../../worker/domain/model/goals.ts";
 import { featurizer, type ModelConfig } from "../../worker/domain/model/model.ts";
-import { distinctLines } from "../verify/distinct-lines.ts";
-import { type ConversionLine, type EventLine, type HeadLine, type ImpressionLine, LogMismatch, nameOf } from "../verify/event-line.ts";
+import { distinctLines } from "../log/distinct-lines.ts";
+import { type EventLine, type HeadLine, LogMismatch, nameOf } from "../log/event-line.ts";
+import { LEAST_SHARE } from "../replay/open-bandit.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
 import { listsOf, type Placed } from "./source-lists.ts";
 
@@ -30,7 +32,7 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
   let features = 0;
   const keep = (line: EventLine): EventLine => {
     if (line.type !== "impression") return line;
-    features ||= line.features?.length ?? 0;
+    features ||= line.features.length;
     // Candidates are encoded again, so the longest part of a line is not kept.
     return { ...line, features: [] };
   };
@@ -51,6 +53,7 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
     const why = unusable(line);
     if (why) leaveOut(why);
     if (why) return [];
+    checkShare(line);
     const own = conversions.get(line.id) ?? [];
     for (const conversion of own) checkTime(conversion, line);
     try {
@@ -106,8 +109,7 @@ function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark"
   const { seq: since } = line;
   const before = settings.at(-1);
   const catalogue = before?.catalogue ?? new Catalogue([]);
-  if (line.mark === "configuration")
-    settings.push({ since, config: line.content, featurize: featurizer(presentOf(line.content)), catalogue });
+  if (line.mark === "configuration") settings.push({ since, config: line.content, featurize: featurizer(line.content), catalogue });
   else if (line.mark === "relearnt") {
     // Decisions before it are encoded as it encodes, so that all have the same features.
     const featurize = featurizer(line.content.config);
@@ -125,9 +127,10 @@ function settingAt(settings: readonly Setting[], version: number): Setting {
   return settings.findLast(({ since }) => since <= version) ?? settings[0];
 }
 
-/** Decisions of an earlier version of the encoder are encoded by the present one. */
-function presentOf(config: ModelConfig): ModelConfig {
-  return config.encoder ? { ...config, encoder: { ...config.encoder, version: ENCODER_VERSION } } : config;
+function checkShare(line: ImpressionLine): void {
+  const { probability = 1 } = line.decision ?? {};
+  if (probability >= LEAST_SHARE) return;
+  throw new LogMismatch(`${nameOf(line)}: decision.probability: expected at least ${LEAST_SHARE}, got ${probability}; remove the line`);
 }
 
 function checkTime(conversion: ConversionLine, { shownAt }: ImpressionLine): void {
@@ -164,7 +167,6 @@ function decisionOf(
   const ids = actions.map(({ id }) => id);
   const index = ids.indexOf(action);
   const pinned = isPinned(line);
-  if (shownAt < 0) throw new RangeError(`shownAt: expected a time after 1970, got ${shownAt}`);
   if (index < 0 && !pinned) throw new RangeError(`${action} is none of the ${ids.length} candidates of its catalogue`);
   return {
     ids,

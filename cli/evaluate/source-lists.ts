@@ -1,5 +1,5 @@
 import type { LoggedList } from "afterclick";
-import type { ImpressionLine } from "../verify/event-line.ts";
+import type { ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import type { SourceDecision, SourceLists } from "./source.ts";
 
 /** An impression that can be used, and its decision. */

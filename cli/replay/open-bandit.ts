@@ -4,7 +4,6 @@ import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { EncoderOptions, NamedFeatures } from "afterclick";
 import { CsvError, type Parser, parse } from "csv-parse";
-import { LEAST_SHARE } from "../verify/least-share.ts";
 
 // Open Bandit Dataset (Saito et al., 2021): one row per item shown on the page of a fashion shop.
 
@@ -15,6 +14,8 @@ const AFFINITY = "user-item_affinity_";
 const NUMBER = "";
 /** Most characters of a row. */
 const LONGEST_ROW = 1_000_000;
+/** Least probability of a logged choice, as of `LoggedDecision`. */
+export const LEAST_SHARE = 1e-12;
 const REQUIRED = ["item_id", "click", `${USER_FEATURE}0`, `${AFFINITY}0`];
 
 /** One logged recommendation. */

@@ -2,10 +2,11 @@ import { isConflict } from "../../worker/domain/conversion/event.ts";
 import { Fold } from "../../worker/domain/conversion/fold.ts";
 import { counting, hasConverted, isInRange, observeAll } from "../../worker/domain/conversion/reward.ts";
 import { placeOf } from "../../worker/domain/impression/impression.ts";
+import type { ConversionLine, ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import { windowOf } from "../../worker/domain/model/goals.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
 import type { Appended, Policies } from "../../worker/domain/model/policies.ts";
-import { type ConversionLine, type ImpressionLine, LogMismatch } from "./event-line.ts";
+import { LogMismatch } from "../log/event-line.ts";
 
 interface Known {
   readonly line: ImpressionLine;

@@ -5,14 +5,15 @@ import { type Decided, decideAs } from "../../worker/domain/decision/decision.ts
 import type { Served } from "../../worker/domain/decision/served.ts";
 import { unlearnt } from "../../worker/domain/decision/unlearnt-model.ts";
 import { NO_KEYS } from "../../worker/domain/ids/join-key.ts";
-import type { MergedMark } from "../../worker/domain/ids/shard.ts";
 import { shownAtOf } from "../../worker/domain/ids/uuid.ts";
 import { isElsewhere } from "../../worker/domain/impression/impression.ts";
+import type { ImpressionLine, MarkContent, MarkLine } from "../../worker/domain/log/log-line.ts";
 import { featurizer, type ModelConfig, startModel } from "../../worker/domain/model/model.ts";
 import { mergedPolicies, type Policies, restorePolicies } from "../../worker/domain/model/policies.ts";
-import { type EventLine, type HeadLine, type ImpressionLine, LogMismatch, type MarkLine, nameOf } from "./event-line.ts";
+import { differences, differencesText } from "../../worker/domain/model/reconfiguration.ts";
+import { type EventLine, type HeadLine, LogMismatch, nameOf } from "../log/event-line.ts";
+import { type Needs, NO_NEEDS } from "../log/needs.ts";
 import { KeptStates } from "./kept-states.ts";
-import { type Needs, NO_NEEDS } from "./needs.ts";
 import { partsOf, ReplayedShard } from "./replayed-shard.ts";
 
 export interface Tally {
@@ -170,7 +171,7 @@ export class Replay {
     this.tally.digests++;
   }
 
-  async #merge({ digest, shards }: MergedMark): Promise<void> {
+  async #merge({ digest, shards }: MarkContent<"merged">): Promise<void> {
     const sums: (readonly Uint8Array[])[] = [];
     for (const [shard, version] of shards.entries()) sums.push(await (await this.#shard(shard)).sumsAt(version));
     this.#merged = await mergedPolicies(sums);
@@ -264,9 +265,8 @@ export class Replay {
   }
 }
 
+/** @throws {LogMismatch} naming the fields in which two values differ. */
 function differ(name: string, logged: unknown, own: unknown): void {
-  const [got, expected] = [JSON.stringify(logged), JSON.stringify(own)];
-  if (got !== expected) throw new LogMismatch(`${name}: expected ${short(expected)}, got ${short(got)}`);
+  const [first, ...others] = differences(own, logged, name);
+  if (first) throw new LogMismatch(differencesText([first, ...others]));
 }
-
-const short = (json: string | undefined): string => (json === undefined ? "absent" : json.length > 120 ? `${json.slice(0, 120)}…` : json);

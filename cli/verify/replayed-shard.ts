@@ -1,9 +1,10 @@
+import type { ConversionLine, ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
 import { type Policies, restorePolicies } from "../../worker/domain/model/policies.ts";
-import { type ConversionLine, type EventLine, type ImpressionLine, LogMismatch } from "./event-line.ts";
+import { type EventLine, LogMismatch } from "../log/event-line.ts";
+import type { ShardNeeds } from "../log/needs.ts";
 import { KeptStates } from "./kept-states.ts";
 import { Ledger } from "./ledger.ts";
-import type { ShardNeeds } from "./needs.ts";
 
 /** A shard of a replayed model: its impressions, and the policies that learn them. A model without shards is one. */
 export class ReplayedShard {

@@ -1,7 +1,7 @@
 import { ArchivedLog, type ArchivedVolume, wholeLog } from "../archive/whole-log.ts";
-import { type EventLine, type HeadLine, LogMismatch } from "./event-line.ts";
-import { linesOf, type Texts } from "./event-log.ts";
-import { type Needs, needsOf } from "./needs.ts";
+import { type EventLine, type HeadLine, LogMismatch } from "../log/event-line.ts";
+import { linesOf, type Texts } from "../log/event-log.ts";
+import { type Needs, needsOf } from "../log/needs.ts";
 import { Replay } from "./replay.ts";
 
 const PROGRESS_EVERY = 256;
@@ -84,8 +84,7 @@ async function headOf(texts: Texts, archive: ArchivedLog): Promise<HeadLine> {
     if (line.type === "model") head = line;
     break;
   }
-  const { after, generation, horizon, lines, shards = 1 } = head as HeadLine;
-  if (lines === undefined) throw new LogMismatch("the head: lines: expected a whole number, got none; export the log again");
+  const { after, generation, horizon, shards = 1 } = head as HeadLine;
   if (after !== 0)
     throw new LogMismatch(`expected a log from the beginning, got one that starts after event ${after}; export it without "after"`);
   if (horizon <= generation) return head as HeadLine;

@@ -1,7 +1,9 @@
 import * as v from "valibot";
+import { decision } from "./decision.ts";
 import { about, arm, type Body, count, generation, impressionId, modelVersion, number, probability, time, whole } from "./figures.ts";
 import { currency, kept } from "./model-answer.ts";
 import { modelOptions } from "./model-options.ts";
+import { features } from "./schema.ts";
 
 // Response bodies that several parts share, as in `model-answer.ts` and `metrics-answer.ts`. Those of one route are in its file. Types are
 // inferred from these schemas, and so is the OpenAPI document. The worker does not validate its own responses; tests check real ones
@@ -50,22 +52,6 @@ const belief = about(
   ),
   "The expected reward now, and the interval that holds it with a probability of 95 %. All three are inside the range of rewards. Null for a policy without a posterior, or with its own domain.",
 );
-const feature = v.union([number, v.string(), v.boolean(), v.array(v.string())]);
-const features = v.union([v.array(number), v.record(v.string(), feature)]);
-const asked = v.strictObject({
-  actions: v.optional(v.array(v.strictObject({ id: v.string(), features: v.optional(features) }))),
-  exclude: v.optional(v.array(v.string())),
-  greedy: v.optional(v.boolean()),
-  filter: v.optional(
-    v.record(
-      v.string(),
-      v.union([number, v.string(), v.boolean(), v.array(v.string()), v.strictObject({ min: v.optional(number), max: v.optional(number) })]),
-    ),
-  ),
-  pin: v.optional(v.array(v.strictObject({ action: v.string(), place: count }))),
-  maxPer: v.optional(v.strictObject({ attribute: v.string(), count })),
-  limit: v.optional(count),
-});
 export const impression = v.strictObject({
   impressionId,
   model: v.string(),
@@ -78,14 +64,13 @@ export const impression = v.strictObject({
   decision: about(
     v.nullable(
       v.strictObject({
+        ...decision,
         ...estimate,
         probability,
-        place: count,
-        candidates: v.nullable(count),
-        catalogue: v.optional(about(count, "Version of the catalogue, if it is newer than the model's.")),
-        shadows: v.optional(about(v.record(v.string(), v.string()), "The action that each shadow ranked first.")),
-        first: v.optional(about(v.string(), "UUID of the list's first impression, as in the event log. Absent at the first place.")),
-        asked: v.optional(about(asked, "Restrictions of the request.")),
+        catalogue: about(decision.catalogue, "Version of the catalogue, if it is newer than the model's."),
+        shadows: about(decision.shadows, "The action that each shadow ranked first."),
+        first: about(decision.first, "UUID of the list's first impression, as in the event log. Absent at the first place."),
+        asked: about(decision.asked, "Restrictions of the request."),
       }),
     ),
     "Null if the decision was made elsewhere.",

@@ -7,6 +7,8 @@ import { fieldSentence, got } from "./sentence.ts";
 // first error only. Objects report one error for each field.
 const FIRST = { abortEarly: true } as const;
 
+export const finite = v.pipe(v.number(), v.finite());
+
 /** Refuses an input, by its type or by one check. The description leaves out such schemas. */
 export type Refusal = v.GenericSchema<never, never>;
 const anything = v.custom<never>(() => true);
@@ -35,6 +37,13 @@ export const list = <Item extends v.GenericSchema>(item: Item, most: number) => 
   const schema = v.pipe(v.config(v.array(item), FIRST), v.maxLength(most));
   const tooLong: Refusal = v.pipe(anything, v.maxLength(most));
   return choice([schema], (input): typeof schema | Refusal => (Array.isArray(input) && input.length > most ? tooLong : schema));
+};
+
+/** A list of finite numbers, most of which are long. Only a list at fault is checked number by number, which takes ten times as long. */
+export const numbers = (most: number) => {
+  const [each, whole] = [list(finite, most), v.custom<number[]>(() => true)];
+  const isWhole = (input: unknown) => Array.isArray(input) && input.length <= most && input.every(Number.isFinite);
+  return choice([each], (input): typeof each | typeof whole => (isWhole(input) ? whole : each));
 };
 
 type Optional<Entries extends v.ObjectEntries> = { readonly [Name in keyof Entries]: v.OptionalSchema<Entries[Name], undefined> };
@@ -66,7 +75,6 @@ export const record = <Value extends v.GenericSchema>(key: v.GenericSchema<strin
 
 export const isObject = (input: unknown): input is object => input !== null && typeof input === "object";
 
-export const finite = v.pipe(v.number(), v.finite());
 /** UTF-8 has no lone surrogates: all of them would become the same character, and different texts the same key. */
 export const wellFormed = v.check(
   (value: string) => !/\p{Surrogate}/u.test(value),

@@ -3,6 +3,7 @@ import {
   actionId,
   choice,
   currency,
+  fields,
   finite,
   goal,
   isObject,
@@ -77,7 +78,7 @@ const limits = {
   deferred: wholeNumber(0, 1_000_000),
 };
 /** Options of the SDK's encoder, with the version that learnt vectors are of. */
-const encoder = v.strictObject({
+const encoder = fields({
   version: v.literal(3),
   dimension: wholeNumber(2, 4096),
   numeric: v.optional(v.record(v.string(), range)),

@@ -7,6 +7,7 @@ import {
   list,
   listOr,
   modelName,
+  numbers,
   optional,
   type Refusal,
   record,
@@ -38,7 +39,7 @@ const feature = choice([category, finite, flag, categories], (input) => {
   if (Array.isArray(input)) return categories;
   return featureSchemas[typeof input as keyof typeof featureSchemas] ?? noFeature;
 });
-export const features = listOr(list(finite, 4096), record(text(64), feature, 256));
+export const features = listOr(numbers(4096), record(text(64), feature, 256));
 export const action = strictObject({ id: actionId, features: v.optional(features) });
 /** An action of a catalogue. One that is not available is never served. */
 export const catalogueAction = strictObject({
@@ -87,15 +88,21 @@ const condition = choice([category, finite, flag, someCategories, numberRange], 
 });
 const filter = record(text(64), condition, 16);
 
+/** The parts of a request that restrict which actions it gets. */
+export const restrictions = {
+  actions: v.pipe(actions, v.minLength(1)),
+  limit: wholeNumber(1, MOST_PLACES),
+  exclude: list(actionId, 1000),
+  filter,
+  pin: list(strictObject({ action: actionId, place }), MOST_PLACES),
+  maxPer: strictObject({ attribute: text(64), count: wholeNumber(1, MOST_PLACES) }),
+  greedy: v.boolean(),
+};
 export const recommendationsBody = strictObject({
   context: v.optional(features),
-  actions: v.optional(v.pipe(actions, v.minLength(1))),
-  limit: v.optional(wholeNumber(1, MOST_PLACES), 1),
-  exclude: v.optional(list(actionId, 1000), []),
-  filter: v.optional(filter),
-  pin: v.optional(list(strictObject({ action: actionId, place }), MOST_PLACES)),
-  maxPer: v.optional(strictObject({ attribute: text(64), count: wholeNumber(1, MOST_PLACES) })),
-  greedy: v.optional(v.boolean()),
+  ...optional(restrictions),
+  limit: v.optional(restrictions.limit, 1),
+  exclude: v.optional(restrictions.exclude, []),
   defer: v.optional(v.boolean(), false),
   keys: v.optional(keys, []),
 });

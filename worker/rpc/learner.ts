@@ -1,6 +1,6 @@
-import type { LogRow } from "../domain/archive/log-line.ts";
 import type { ConversionEvent, KeyedEvent } from "../domain/conversion/event.ts";
 import type { KeyHashes } from "../domain/ids/join-key.ts";
+import type { LogRow } from "../domain/log/log-row.ts";
 import type { HeldEdition } from "../domain/model/publication.ts";
 import type { CatalogueVersion, Imported, Rollback } from "../protocol/answers.ts";
 import type { Action, ActionsPatch, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";

@@ -1,4 +1,3 @@
-import type { LogRow } from "../domain/archive/log-line.ts";
 import type { ConversionStatus, IngestedStatus } from "../domain/conversion/conversion.ts";
 import type { ByKey, ConversionEvent } from "../domain/conversion/event.ts";
 import type { Recommended } from "../domain/decision/decision.ts";
@@ -6,6 +5,8 @@ import type { KeyHashes, RequestKeys } from "../domain/ids/join-key.ts";
 import type { Impression } from "../domain/ids/token.ts";
 import type { ImpressionState } from "../domain/impression/impression.ts";
 import type { Sampling } from "../domain/impression/sampling.ts";
+import type { HeadLine } from "../domain/log/log-line.ts";
+import type { LogRow } from "../domain/log/log-row.ts";
 import type { ModelConfig } from "../domain/model/model.ts";
 import type * as Answers from "../protocol/answers.ts";
 import type { Assignment } from "../protocol/figures.ts";
@@ -230,14 +231,7 @@ export interface PastConversion {
 export type PastLine = (PastImpression | PastConversion) & { readonly line: number };
 
 /** A file of the archive. */
-export interface ArchivedFile {
-  readonly key: string;
-  readonly rows: number;
-  /** SHA-256 of its bytes in hex. */
-  readonly sha256: string;
-  /** The shard whose rows it has. Absent for shard 0. */
-  readonly shard?: number;
-}
+export type ArchivedFile = NonNullable<HeadLine["archive"]>[number];
 
 /** Rows of a shard's log: those after a row, up to another. */
 export interface LogSpan {
@@ -263,26 +257,8 @@ export interface LogStart {
   readonly rows: readonly LogRow[];
 }
 
-/** Header of an exported log. */
-export interface LogHead {
-  readonly model: string;
-  readonly generation: number;
-  /** The log holds impressions shown at this time or later. */
-  readonly horizon: number;
-  readonly modelVersion: number;
-  readonly config: ModelConfig;
-  /** Absent for one shard. */
-  readonly shards?: number;
-  /** The export starts after this row; 0 for a whole log. */
-  readonly after: number;
-  /** Number of the lines that follow, of all shards. */
-  readonly lines: number;
-  readonly exportedAt: number;
-  /** The archived files with the rows that were pruned, in order by shard. Absent in a part of a log, and without an archive. */
-  readonly archive?: readonly ArchivedFile[];
-  /** Digest of the state at the model's version. Null if an earlier version of the worker wrote the state. */
-  readonly digest: string | null;
-}
+/** The first line of an exported log. */
+export type LogHead = Omit<HeadLine, "type" | "format" | "receipt">;
 
 export type Explanation = Omit<Answers.Explanation, "impressionId">;
 

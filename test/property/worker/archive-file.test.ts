@@ -1,9 +1,7 @@
-import { readFile } from "node:fs/promises";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { COLUMNS } from "../../../worker/domain/archive/archive-columns.ts";
 import { ArchiveError, ArchiveFile, type EncodedFile, encodeFile, LIMITS } from "../../../worker/domain/archive/archive-file.ts";
-import type { LogLine } from "../../../worker/domain/archive/log-line.ts";
+import { type EventLine, impressionOf } from "../../../worker/domain/log/log-line.ts";
 
 const HEAD = { model: "shop", generation: 1, from: 0, until: 2 ** 42, whole: 1, version: 1 };
 
@@ -62,11 +60,11 @@ const conversion = fc
 const mark = fc.record({ type: fc.constant("mark"), mark: fc.constantFrom("configuration", "actions"), content: json });
 const erased = fc.constant({ type: "erased" });
 
-function numbered(lines: readonly object[]): LogLine[] {
+function numbered(lines: readonly object[]): EventLine[] {
   return lines.map((line, i) => {
     const { type } = line as { type: string };
     const own = type === "conversion" ? { impression: id(i) } : type === "mark" ? {} : { id: id(i) };
-    return { ...line, ...own, seq: 3 * i + 1 } as unknown as LogLine;
+    return { ...line, ...own, seq: 3 * i + 1 } as unknown as EventLine;
   });
 }
 
@@ -75,13 +73,13 @@ function opened(bytes: Uint8Array<ArrayBuffer>): Promise<ArchiveFile> {
   return ArchiveFile.open("day.parquet", { byteLength: bytes.length, slice });
 }
 
-async function linesIn(file: ArchiveFile): Promise<LogLine[]> {
-  const lines: LogLine[] = [];
+async function linesIn(file: ArchiveFile): Promise<EventLine[]> {
+  const lines: EventLine[] = [];
   for await (const group of file.groups()) lines.push(...group);
   return lines;
 }
 
-const encoded = async (lines: readonly LogLine[]) => {
+const encoded = async (lines: readonly EventLine[]) => {
   const file = await encodeFile(HEAD, lines, async () => {});
   if (!file) throw new Error("expected lines");
   return file;
@@ -124,13 +122,6 @@ it("names a file that was cut at any place, or whose description was altered", a
   }
 });
 
-it("is described column by column in the documents", async () => {
-  const document = await readFile("docs/archive.md", "utf8");
-  const rows = document.split("\n").filter((line) => /^\| `/.test(line));
-  const named = rows.flatMap((row) => Array.from(row.split("|")[1].matchAll(/`(\w+)`/g), ([, name]) => name));
-  expect(named.toSorted()).toEqual(COLUMNS.map(([name]) => name).toSorted());
-});
-
 it("has as many rows in a file and in a row group as their limits say, and as many characters", async () => {
   const whole = { ...LIMITS };
   try {
@@ -160,11 +151,11 @@ it("without the content of some rows has their numbers and ids, and every other 
   const lines = fc.array(fc.oneof(impression, conversion, mark, erased), { minLength: 1, maxLength: 12 }).map(numbered);
   await fc.assert(
     fc.asyncProperty(lines, fc.integer({ min: 1, max: 4 }), async (given, nth) => {
-      const isErased = ({ seq }: LogLine) => seq % nth === 0;
+      const isErased = ({ seq }: EventLine) => seq % nth === 0;
       const left = await (await opened((await encoded(given)).bytes)).without(isErased);
       const expected = given.map((line) => {
         if (!isErased(line) || line.type === "mark") return line;
-        return { type: "erased", seq: line.seq, id: line.impression ?? line.id };
+        return { type: "erased", seq: line.seq, id: impressionOf(line) };
       });
       const isSame = given.every((line) => !isErased(line) || line.type === "mark" || line.type === "erased");
       if (isSame) expect(left).toBeUndefined();

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { ArchiveError, ArchiveFile, encodeFile, LIMITS } from "../../../worker/domain/archive/archive-file.ts";
-import type { LogLine } from "../../../worker/domain/archive/log-line.ts";
+import type { EventLine } from "../../../worker/domain/log/log-line.ts";
 import { stream } from "../scenario.ts";
 
 // Reads altered archived files in a thread of its own, which the test can end if one of them makes the reader hang.
@@ -18,13 +18,13 @@ export interface Task {
 }
 
 /** Lines with a value in every column, in several row groups. */
-function* lines(): Generator<LogLine> {
+function* lines(): Generator<EventLine> {
   const random = stream(3);
   for (let seq = 1; seq <= 40; seq++) {
     const id = `01ec4aea-caaf-7519-b02b-${Math.floor(random() * 2 ** 32)
       .toString(16)
       .padStart(12, "0")}`;
-    if (seq % 20 === 0) yield { type: "mark", seq, mark: "actions", content: { size: seq } };
+    if (seq % 20 === 0) yield { type: "mark", seq, mark: "actions", content: { size: seq, changed: [] } };
     else if (seq % 7 === 0) {
       const keyed = seq % 2 === 0 && { hash: `hash ${seq}`, action: "mug" };
       yield {
@@ -51,7 +51,14 @@ function* lines(): Generator<LogLine> {
         candidates: 9,
         first: id,
       };
-      const common = { state: "live", arm: "policy", action: `a${seq % 9}`, round: seq, version: seq, reward: seq % 3 ? null : 1 };
+      const common = {
+        state: "live" as const,
+        arm: "policy" as const,
+        action: `a${seq % 9}`,
+        round: seq,
+        version: seq,
+        reward: seq % 3 ? null : 1,
+      };
       const rest = {
         context: { country: "PT" },
         decision,

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import type { Answer } from "../calls.ts";
 import { ran } from "../ran.ts";
+import { textsOf } from "./log-lines.ts";
 
 /** Calls a command with the file of a log: its head, then lines, which are numbered. For the tests of one file. */
 export function commandOnLog(run: (args: readonly string[]) => Promise<void>, head: object) {
@@ -19,7 +20,12 @@ export function commandOnLog(run: (args: readonly string[]) => Promise<void>, he
   async function answered(lines: readonly object[], ...options: string[]): Promise<Answer> {
     const file = fileOf("log.jsonl");
     const numbered = lines.map((line, i) => ({ seq: i + 1, ...line }));
-    await writeFile(file, [head, ...numbered].map((line) => `${JSON.stringify(line)}\n`).join(""));
+    await writeFile(
+      file,
+      textsOf([head, ...numbered])
+        .map((text) => `${text}\n`)
+        .join(""),
+    );
     return ran(run, file, ...options);
   }
 

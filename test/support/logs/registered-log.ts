@@ -1,18 +1,14 @@
 // The log of a shop whose impressions were all registered, so that a replay learns them and decides none.
-import { ENCODER_VERSION } from "afterclick";
 import { ArchivedLog, type NamedFile } from "../../../cli/archive/whole-log.ts";
 import { ArchiveFile, type ArchiveHead, encodeFile } from "../../../worker/domain/archive/archive-file.ts";
-import type { LogLine } from "../../../worker/domain/archive/log-line.ts";
-import { receipted } from "../../../worker/domain/ids/receipt.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
+import type { EventLine } from "../../../worker/domain/log/log-line.ts";
+import { config as base, whole } from "./log-lines.ts";
 
 export const DAY_MS = 86_400_000;
 export const START = Date.UTC(2026, 0, 1);
 
-export const config = {
-  ...{ policy: "uniform", options: {}, shadows: [], reward: { min: 0, max: 1 }, seed: 0, goals: null, examination: [1] },
-  ...{ window: { ms: 5 * DAY_MS }, encoder: { dimension: 16, version: ENCODER_VERSION } },
-};
+export const config = { ...base, examination: [1], window: { ms: 5 * DAY_MS } };
 export const configuration = { type: "mark", seq: 1, mark: "configuration", content: config };
 
 /** The id of an impression shown at a time. */
@@ -40,20 +36,10 @@ export function headOf(lines: number, modelVersion: number, fields: object = {})
   };
 }
 
-/** A whole log as texts with receipts. */
-export function sealed(lines: readonly object[]): string[] {
-  let last = "";
-  return lines.map((line) => {
-    const { text, receipt } = receipted(line, last);
-    last = receipt;
-    return text;
-  });
-}
-
 /** An archived file with these lines. Its SHA-256 is its name. */
 export async function fileOf(name: string, lines: readonly object[], head: Partial<ArchiveHead>): Promise<NamedFile> {
-  const whole = { model: "shop", generation: START, from: START, until: START + DAY_MS, whole: 1, version: 1, ...head };
-  const encoded = await encodeFile(whole, lines as LogLine[], async () => {});
+  const described = { model: "shop", generation: START, from: START, until: START + DAY_MS, whole: 1, version: 1, ...head };
+  const encoded = await encodeFile(described, lines.map(whole) as unknown as EventLine[], async () => {});
   const bytes = encoded?.bytes ?? new Uint8Array();
   const slice = async (start: number, end?: number) => bytes.slice(start, end).buffer;
   return { name, file: await ArchiveFile.open(name, { byteLength: bytes.length, slice }), sha256: async () => name };

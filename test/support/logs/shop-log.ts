@@ -1,15 +1,8 @@
+import { config } from "./log-lines.ts";
+
 // The marks of a shop's log: a uniform policy, and the actions `boots` and `hat`.
 
-export const config = {
-  reward: { min: 0, max: 1 },
-  seed: 0,
-  goals: null,
-  minimumShare: 0,
-  window: { ms: 1000 },
-  policy: "uniform",
-  options: {},
-  encoder: { dimension: 16, version: 2 },
-};
+export { config };
 export const configuration = { type: "mark", seq: 1, mark: "configuration", content: config };
 export const actions = {
   type: "mark",

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type Answer, answersTo } from "../../support/calls.ts";
+import { textsOf } from "../../support/logs/log-lines.ts";
 import { actions, configuration } from "../../support/logs/shop-log.ts";
 
 // The command `evaluate`, as it is called.
@@ -43,7 +44,12 @@ let folder: string;
 let answers: readonly Answer[];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "evaluate-"));
-  await writeFile(join(folder, "log.jsonl"), log.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  await writeFile(
+    join(folder, "log.jsonl"),
+    textsOf(log)
+      .map((text) => `${text}\n`)
+      .join(""),
+  );
   await writeFile(join(folder, "log.csv"), `${csv.join("\n")}\n`);
   const called = (file: string, asOf: string) => ["evaluate", join(folder, file), "--policy", "uniform", "--as-of", asOf];
   answers = await answersTo(TIMES.map(([, file, asOf]) => ({ file: "cli/afterclick.ts", args: called(file, asOf) })));

@@ -1,5 +1,6 @@
 import { ENCODER_VERSION } from "afterclick";
 import { describe, expect, it } from "vitest";
+import { textsOf, whole } from "../../support/logs/log-lines.ts";
 import { actions, config, configuration } from "../../support/logs/shop-log.ts";
 import { eventSource } from "../../worker/support/event-source.ts";
 
@@ -22,13 +23,9 @@ const impression = {
 };
 const conversion = { type: "conversion", seq: 4, impression: "i1", goal: "conversion", event: "e1", reward: 1, at: 9, status: "applied" };
 
-const read = (...lines: (object | string)[]) =>
-  eventSource(
-    lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))),
-    { progress: () => {} },
-  );
+const read = (...lines: (object | string)[]) => eventSource(textsOf(lines), { progress: () => {} });
 const withText = (line: object, field: string, text: string): string =>
-  JSON.stringify(line).replace(new RegExp(`"${field}":[^,}]*`), `"${field}":${text}`);
+  JSON.stringify(whole(line)).replace(new RegExp(`"${field}":[^,}]*`), `"${field}":${text}`);
 
 it("reads a small log", async () => {
   const { decisions } = await read(head, configuration, actions, impression, conversion);
@@ -99,15 +96,11 @@ it("reads settings in the order of events, whichever export comes first", async 
 });
 
 it.each([
-  ["rolled back", { state: "void" }, { status: "void" }],
-  ["erased", { type: "erased", id: "i1" }, { type: "erased", id: "i1" }],
-])("takes the lines of the latest export, in which an impression was %s", async (_, ofImpression, ofConversion) => {
+  ["rolled back", { ...impression, state: "void" }, { ...conversion, status: "void" }],
+  ["erased", { type: "erased", seq: 3, id: "i1" }, { type: "erased", seq: 4, id: "i1" }],
+])("takes the lines of the latest export, in which an impression was %s", async (_, ...changed) => {
   const other = { ...impression, seq: 5, id: "i2", shownAt: 20 };
   const before = [head, configuration, actions, impression, conversion, other];
-  const changed = [
-    { ...impression, ...ofImpression },
-    { ...conversion, ...ofConversion },
-  ];
   const after = [{ ...head, exportedAt: 9500 }, configuration, actions, ...changed, other];
   for (const lines of [
     [...before, ...after],
@@ -169,50 +162,9 @@ describe("a log is refused by name", () => {
       "line 6, event 9, impression i2: expected a decision that can be repeated, got another: gloves is none of the 2 candidates",
     ],
     [
-      "an infinite propensity",
-      [withText({ ...impression, seq: 9, id: "i2" }, "probability", "1e999")],
-      "event 9, impression i2: decision.probability: expected a number from 1e-12 to 1, got Infinity",
-    ],
-    [
       "a subnormal propensity",
       [withText({ ...impression, seq: 9, id: "i2" }, "probability", "1e-320")],
-      "decision.probability: expected a number from 1e-12 to 1, got 1e-320",
-    ],
-    [
-      "a propensity of 0",
-      [withText({ ...impression, seq: 9, id: "i2" }, "probability", "0")],
-      "decision.probability: expected a number from 1e-12 to 1, got 0",
-    ],
-    [
-      "a propensity that is none",
-      [withText({ ...impression, seq: 9, id: "i2" }, "probability", '"x"')],
-      "decision.probability: expected a number",
-    ],
-    ["an endless sampling", [{ ...impression, seq: 9, id: "i2", sampling: 1e300 }], "sampling: expected an exponent from 0 to 39"],
-    ["no time", [{ ...impression, seq: 9, id: "i2", shownAt: null }], "shownAt: expected a time"],
-    ["features that are none", [{ ...impression, seq: 9, id: "i2", features: 1 }], "features: expected an array"],
-    ["a decision that is none", [{ ...impression, seq: 9, id: "i2", decision: 1 }], "decision: expected an object"],
-    ["no place", [{ ...impression, seq: 9, id: "i2", decision: { ...decision, place: -1 } }], "decision.place: expected a whole number"],
-    [
-      "a request that cannot be repeated",
-      [{ ...impression, seq: 9, id: "i2", decision: { ...decision, asked: { exclude: 1 } } }],
-      "event 9, impression i2: expected a decision that can be repeated",
-    ],
-    ["no action", [{ ...impression, seq: 9, id: "i2", action: 1 }], "action: expected an id"],
-    ["no id", [{ ...impression, seq: 9, id: null }], "id: expected an id"],
-    [
-      "an infinite reward",
-      [withText({ ...conversion, seq: 9 }, "reward", "1e999")],
-      "event 9, conversion of i1: reward: expected a finite number",
-    ],
-    ["no goal", [{ ...conversion, seq: 9, goal: 1 }], "goal: expected a name"],
-    ["no impression", [{ ...conversion, seq: 9, impression: null }], "impression: expected an id"],
-    ["no time of a conversion", [{ ...conversion, seq: 9, at: "now" }], "at: expected a time"],
-    ["no number", [{ ...conversion, seq: 1.5 }], "seq: expected a whole number, got 1.5"],
-    [
-      "a configuration that is none",
-      [{ ...configuration, seq: 9, content: null }],
-      "event 9, configuration: expected what the worker exported, got a changed line",
+      "event 9, impression i2: decision.probability: expected at least 1e-12, got 1e-320",
     ],
   ])("%s", async (_, lines, message) => {
     const refused = await read(head, configuration, actions, impression, conversion, ...lines).then(

@@ -81,11 +81,20 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/domain/conversion": [
     ...["afterclick", "src/publication", "worker/domain/ids", "worker/domain/model", "type worker/domain/impression", "worker/protocol"],
   ],
-  "worker/domain/archive": ["worker/domain/ids", "type worker/domain/impression", "type worker/domain/conversion"],
+  "worker/domain/log": [
+    ...[
+      "worker/domain/ids",
+      "type worker/domain/model",
+      "type worker/domain/impression",
+      "type worker/domain/conversion",
+      "worker/protocol",
+    ],
+  ],
+  "worker/domain/archive": ["worker/domain/ids", "worker/domain/log"],
   "worker/domain/figures": [
     ...["afterclick", "src/comparison", "src/values", "worker/domain/model", "worker/domain/impression", "type worker/protocol"],
   ],
-  "worker/openapi": ["worker/edge/routes", "worker/edge/routes/models", "worker/protocol"],
+  "worker/openapi": ["worker/domain/archive", "worker/domain/log", "worker/edge/routes", "worker/edge/routes/models", "worker/protocol"],
   "worker/rpc": ["worker/environment.ts", "type worker/domain/*", "worker/protocol"],
   "worker/kv": ["worker/domain/*"],
   "worker/learner/store": [
@@ -197,18 +206,21 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "bench/services": ["src/publication", "worker", "worker/domain/*", "worker/edge", "worker/learner", "worker/learner/store"],
   cli: [
     ...["afterclick", "src/comparison", "worker/domain/*"],
-    ...["archive", "command", "compare", "deploy", "doctor", "evaluate", "replay", "verify", "worker"].map((folder) => `cli/${folder}`),
+    ...["archive", "command", "compare", "deploy", "doctor", "evaluate", "log", "replay", "verify", "worker"].map(
+      (folder) => `cli/${folder}`,
+    ),
   ],
   // What a command asks of its reader's terminal, and what it asks of a worker.
   "cli/command": ["worker/protocol/timestamp.ts"],
   "cli/worker": ["cli/command"],
   "cli/deploy": ["cli/worker"],
   "cli/doctor": ["cli/command", "cli/worker"],
-  "cli/archive": ["cli/verify", "worker/domain/*"],
-  "cli/compare": ["type src/comparison", "cli/command/counted.ts", "cli/verify", "worker/domain/*"],
-  "cli/evaluate": ["afterclick", "src/publication", "cli/command/counted.ts", "cli/replay", "cli/verify", "worker/domain/*"],
-  "cli/replay": ["afterclick", "cli/worker", "cli/verify/least-share.ts"],
-  "cli/verify": ["cli/archive", "worker/domain/*", "type worker/protocol", "type worker/rpc"],
+  "cli/log": ["worker/domain/*"],
+  "cli/archive": ["cli/log", "worker/domain/*"],
+  "cli/compare": ["type src/comparison", "cli/command/counted.ts", "cli/log", "worker/domain/*"],
+  "cli/evaluate": ["afterclick", "src/publication", "cli/command/counted.ts", "cli/log", "cli/replay", "worker/domain/*"],
+  "cli/replay": ["afterclick", "cli/worker"],
+  "cli/verify": ["cli/archive", "cli/log", "worker/domain/*"],
   trials: [
     ...["cli/command", "cli/worker", "worker/domain/*"],
     ...["attack", "attack/groups", "crossing", "golden", "mutations", "simulation", "sizing", "soak"].map((folder) => `trials/${folder}`),

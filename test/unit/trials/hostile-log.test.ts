@@ -4,7 +4,7 @@ import { delayLinTs, evaluate, evaluateLists, UnsupportedError, uniform } from "
 import { describe, expect, it } from "vitest";
 import { ComparisonError, checkArms, loggedArms } from "../../../cli/compare/logged-arms.ts";
 import { SourceError } from "../../../cli/evaluate/source.ts";
-import { LogMismatch } from "../../../cli/verify/event-line.ts";
+import { LogMismatch } from "../../../cli/log/event-line.ts";
 import { verify } from "../../../cli/verify/verification.ts";
 import { changedLog } from "../../../trials/attack/hostile-log.ts";
 import { liftOf } from "../../../worker/domain/figures/lift.ts";

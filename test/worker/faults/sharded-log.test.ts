@@ -213,7 +213,11 @@ it("finds what was altered in a row of any shard, or between shards, though all 
       /^line \d+, event \d+ of shard 1, .*never existed/,
     ],
     ["reward", lines.with(converted, { ...lines[converted], reward: 0.25 }), /^line \d+, event \d+/],
-    ["snapshot", lines.with(snapshot, { ...lines[snapshot], content: { digest } }), /^line \d+, event \d+ of shard 2, snapshot: digest/],
+    [
+      "snapshot",
+      lines.with(snapshot, { ...lines[snapshot], content: { ...lines[snapshot].content, digest } }),
+      /^line \d+, event \d+ of shard 2, snapshot: digest/,
+    ],
     ["merged digest", lines.with(merged, { ...lines[merged], content: { ...content, digest } }), /^line \d+, event \d+, merged: digest/],
     [
       "merged shards",

@@ -2,7 +2,7 @@ import { evaluate, evaluateLists, otfLinUcb, Recommender, uniform } from "afterc
 import { expect, it } from "vitest";
 import { call, convert, createModel, HOUR_MS, recommend, statusesOf } from "../support/client.ts";
 import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
-import { eventSource, uncounted } from "../support/event-source.ts";
+import { eventSource, recounted } from "../support/event-source.ts";
 
 // Every reader of conversions takes the same times.
 
@@ -41,7 +41,7 @@ async function takenAt(after: number): Promise<Record<string, boolean>> {
   return {
     webhook: statusesOf(webhook)[0] === "applied",
     import: reply.status === 200,
-    log: await taken(() => eventSource(uncounted([...lines, JSON.stringify(line)]), { progress: () => {} })),
+    log: await taken(() => eventSource(recounted([...lines, JSON.stringify(line)]), { progress: () => {} })),
     SDK: await taken(async () => recommender.convert({ impressionId: "a", reward: 1, at })),
     evaluate: await taken(() => evaluate({ ...request, log: [{ ...common, index: 0, probability: 0.5, conversions }] })),
     evaluateLists: await taken(() =>

@@ -1,8 +1,8 @@
 import type { Policy } from "afterclick";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Stream, shuffled, stream } from "../../../src/simulation/stream.ts";
-import type { LogRow } from "../../../worker/domain/archive/log-line.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
+import type { LogRow } from "../../../worker/domain/log/log-row.ts";
 import type { ModelConfig } from "../../../worker/domain/model/model.ts";
 import { examine } from "../../../worker/learner/figures/examination.ts";
 import type { Examination } from "../../../worker/protocol/metrics-answer.ts";

@@ -4,7 +4,7 @@ import { evaluatedLists, listReport } from "../../../cli/evaluate/list-report.ts
 import { matrixOf } from "../../support/reference/matrix.ts";
 import { call, convert, createModel, HOUR_MS, keep, recommend } from "../support/client.ts";
 import { DAY_MS, MINUTE_MS, ring, tick, useClock } from "../support/clock.ts";
-import { eventSource, uncounted } from "../support/event-source.ts";
+import { eventSource, recounted } from "../support/event-source.ts";
 import { seedIds } from "../support/lived.ts";
 
 useClock();
@@ -122,7 +122,7 @@ it("reads whole lists, those of the holdout as random ones, and evaluates them",
   expect(plain(source.lists?.random)).toEqual(plain(random));
   // A list that lacks an item is left out.
   const lines = (await linesOf(model)).filter((line) => !/"place":1\b/.test(line));
-  const partly = await eventSource(uncounted(lines), { progress });
+  const partly = await eventSource(recounted(lines), { progress });
   expect(partly.lists?.incomplete).toBe(13);
   await expect(
     evaluatedLists({ ...source, lists: undefined }, { policy: otfLinTs({ dimension: 256 }), window: "none", asOf: 1 }),

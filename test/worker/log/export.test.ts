@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { linesOf as exportedLines } from "../../../cli/verify/event-log.ts";
+import { linesOf as exportedLines } from "../../../cli/log/event-log.ts";
 import type { LogStart } from "../../../worker/rpc/message.ts";
 import { call, createModel, describeModel, HOUR_MS, learnerOf, recommend, show } from "../support/client.ts";
 import { useClock } from "../support/clock.ts";

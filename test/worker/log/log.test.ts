@@ -219,7 +219,10 @@ it.each([
   const model = await createModel({ goals: GOALS });
   const before = await describeModel(model);
   const line = typeof bad === "string" ? bad : JSON.stringify(bad);
-  const reply = await imported(model, `${textOf([{ type: "model" }, good])}\n\n${textOf([conversion])}\n${line}\n${textOf([good])}`);
+  const reply = await imported(
+    model,
+    `${textOf([{ type: "erased", seq: 1, id: "b" }, good])}\n\n${textOf([conversion])}\n${line}\n${textOf([good])}`,
+  );
   expect(reply).toMatchObject({ status, body: { detail: expect.stringMatching(/^line 5: /) } });
   expect(await describeModel(model)).toEqual(before);
 });

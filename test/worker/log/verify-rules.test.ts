@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
-import { type ConversionLine, type ImpressionLine, LogMismatch } from "../../../cli/verify/event-line.ts";
+import { LogMismatch } from "../../../cli/log/event-line.ts";
 import { Ledger } from "../../../cli/verify/ledger.ts";
+import type { ConversionLine, ImpressionLine } from "../../../worker/domain/log/log-line.ts";
 import type { ModelConfig } from "../../../worker/domain/model/model.ts";
 import type { Policies } from "../../../worker/domain/model/policies.ts";
 

@@ -185,7 +185,7 @@ it("says what it cannot show: a part of a log, one that its model has forgotten,
   await call("DELETE", `/v1/impressions/${id}`);
   expect(await refusalOf(await exported(model))).toContain("was erased");
   expect(await refusalOf([""])).toBe("expected an exported log, got an empty one");
-  expect(await refusalOf(["{"])).toBe("line 1: expected a line of an exported log");
+  expect(await refusalOf(["{"])).toBe("line 1: expected a line of an exported log, got no JSON");
 });
 
 it("is whole again after a reset", async () => {

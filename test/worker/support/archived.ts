@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { ArchiveFile, LIMITS } from "../../../worker/domain/archive/archive-file.ts";
-import type { LogLine } from "../../../worker/domain/archive/log-line.ts";
+import type { EventLine } from "../../../worker/domain/log/log-line.ts";
 
 /** The limits of files outside tests. */
 export const WHOLE = { ...LIMITS };
@@ -32,15 +32,15 @@ export function opened(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<Ar
 }
 
 /** All archived lines of a model, file by file. */
-export async function archivedLines(model: string): Promise<LogLine[]> {
-  const lines: LogLine[] = [];
+export async function archivedLines(model: string): Promise<EventLine[]> {
+  const lines: EventLine[] = [];
   for (const key of await keysOf(model)) lines.push(...(await linesOf(key)));
   return lines;
 }
 
 /** The lines of one file. */
-export async function linesOf(key: string): Promise<LogLine[]> {
-  const lines: LogLine[] = [];
+export async function linesOf(key: string): Promise<EventLine[]> {
+  const lines: EventLine[] = [];
   for await (const group of (await opened(key, await bytesOf(key))).groups()) lines.push(...group);
   return lines;
 }

@@ -1,13 +1,13 @@
 import { lineSource } from "../../../cli/evaluate/event-source.ts";
 import type { Source, SourceOptions } from "../../../cli/evaluate/source.ts";
-import { linesOf, type Texts } from "../../../cli/verify/event-log.ts";
+import { linesOf, type Texts } from "../../../cli/log/event-log.ts";
 
 /** The decisions of a log of text lines. Its receipts are not checked. */
 export function eventSource(texts: Texts, options: SourceOptions): Promise<Source> {
   return lineSource(linesOf(texts, { receipts: false }), options);
 }
 
-/** The lines of an export to which some were added, or from which some were taken: its head states no number of events. */
-export function uncounted([head, ...lines]: readonly string[]): string[] {
-  return [head.replace(/"lines":\d+,/, ""), ...lines];
+/** The lines of an export to which some were added, or from which some were taken. Its head states their number. */
+export function recounted([head, ...lines]: readonly string[]): string[] {
+  return [head.replace(/"lines":\d+/, `"lines":${lines.length}`), ...lines];
 }

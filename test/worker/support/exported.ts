@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { LogMismatch } from "../../../cli/verify/event-line.ts";
+import { LogMismatch } from "../../../cli/log/event-line.ts";
 import { verify } from "../../../cli/verify/verification.ts";
 import { receipted } from "../../../worker/domain/ids/receipt.ts";
 import { call } from "./client.ts";

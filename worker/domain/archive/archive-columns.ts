@@ -1,126 +1,123 @@
 import type { SchemaElement } from "hyparquet";
 import { shownAtOf } from "../ids/uuid.ts";
-import type { Decision } from "../impression/impression.ts";
-import type { LogLine } from "./log-line.ts";
+import { type ArchivedField, EVENTS, type EventLine, impressionOf } from "../log/log-line.ts";
 
-/** The columns of an archived file. A column that a line does not have is null. docs/archive.md describes them. */
-export const COLUMNS = [
-  ["type", "STRING"],
-  ["seq", "INT64"],
-  ["id", "STRING"],
-  ["shown_at", "TIMESTAMP"],
-  ["action", "STRING"],
-  ["arm", "STRING"],
-  ["state", "STRING"],
-  ["round", "INT64"],
-  ["place", "INT32"],
-  ["candidates", "INT32"],
-  ["probability", "DOUBLE"],
-  ["score", "DOUBLE"],
-  ["mean", "DOUBLE"],
-  ["width", "DOUBLE"],
-  ["model_version", "INT64"],
-  ["reward", "DOUBLE"],
-  ["converted", "BOOLEAN"],
-  ["by_page", "BOOLEAN"],
-  ["sampling", "INT32"],
-  ["context", "STRING"],
-  ["decision", "STRING"],
-  ["features", "DOUBLES"],
-  ["hashes", "STRINGS"],
-  ["goal", "STRING"],
-  ["event", "STRING"],
-  ["at", "TIMESTAMP"],
-  ["status", "STRING"],
-  ["restates", "BOOLEAN"],
-  ["hash", "STRING"],
-  ["mark", "STRING"],
-  ["content", "STRING"],
-] as const satisfies readonly (readonly [string, string])[];
+/** Fields of a decision that have columns of their own. The others are JSON in the column `decision`. */
+type Numbers = "score" | "mean" | "width" | "probability" | "place" | "candidates";
 
-export type ColumnName = (typeof COLUMNS)[number][0];
+/** How the values of each field are stored, in the order of the columns. */
+const FORMS = {
+  type: "STRING",
+  seq: "INT64",
+  id: "STRING",
+  shownAt: "TIMESTAMP",
+  action: "STRING",
+  arm: "STRING",
+  state: "STRING",
+  round: "INT64",
+  place: "INT32",
+  candidates: "INT32",
+  probability: "DOUBLE",
+  score: "DOUBLE",
+  mean: "DOUBLE",
+  width: "DOUBLE",
+  version: "INT64",
+  reward: "DOUBLE",
+  converted: "BOOLEAN",
+  byPage: "BOOLEAN",
+  sampling: "INT32",
+  context: "JSON",
+  decision: "JSON",
+  features: "DOUBLES",
+  hashes: "STRINGS",
+  goal: "STRING",
+  event: "STRING",
+  at: "TIMESTAMP",
+  status: "STRING",
+  restates: "BOOLEAN",
+  hash: "STRING",
+  mark: "STRING",
+  content: "JSON",
+} as const satisfies Readonly<Record<Exclude<ArchivedField, "impression"> | Numbers, string>>;
 
-/** A row of an archived file. */
-export type ArchiveRow = { readonly [Name in ColumnName]?: unknown };
+type Form = (typeof FORMS)[keyof typeof FORMS];
+
+/** The columns of an archived file, in order. A conversion has its impression as `id`. docs/log.md describes them. */
+export const COLUMNS = Object.entries(FORMS).map(([field, form]) => ({ name: columnOf(field), field, form }));
+
+/** Name of the column of a field. */
+export function columnOf(field: string): string {
+  return field === "version" ? "model_version" : field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** A row of an archived file. A column that a line does not have is null. */
+export type ArchiveRow = Readonly<Record<string, unknown>>;
 
 const STRING = { type: "BYTE_ARRAY", converted_type: "UTF8" } as const;
+
+/** The Parquet types of a column: those of lists and of other values. */
+const ELEMENTS: Readonly<Record<Form, Omit<SchemaElement, "name">>> = {
+  STRING,
+  JSON: STRING,
+  STRINGS: STRING,
+  TIMESTAMP: { type: "INT64", converted_type: "TIMESTAMP_MILLIS" },
+  INT64: { type: "INT64" },
+  INT32: { type: "INT32" },
+  DOUBLE: { type: "DOUBLE" },
+  DOUBLES: { type: "DOUBLE" },
+  BOOLEAN: { type: "BOOLEAN" },
+};
 
 /** The schema of an archived file. */
 export const SCHEMA: SchemaElement[] = [
   { name: "root", num_children: COLUMNS.length },
-  ...COLUMNS.flatMap(([name, type]): SchemaElement[] => {
-    const repetition_type = name === "type" || name === "seq" ? "REQUIRED" : "OPTIONAL";
-    if (type === "DOUBLES") return listOf(name, { name: "element", type: "DOUBLE", repetition_type: "REQUIRED" });
-    if (type === "STRINGS") return listOf(name, { name: "element", ...STRING, repetition_type: "REQUIRED" });
-    if (type === "STRING") return [{ name, ...STRING, repetition_type }];
-    if (type === "TIMESTAMP") return [{ name, type: "INT64", converted_type: "TIMESTAMP_MILLIS", repetition_type }];
-    return [{ name, type, repetition_type }];
+  ...COLUMNS.flatMap(({ name, form }): SchemaElement[] => {
+    if (form !== "DOUBLES" && form !== "STRINGS")
+      return [{ name, ...ELEMENTS[form], repetition_type: name === "type" || name === "seq" ? "REQUIRED" : "OPTIONAL" }];
+    return [
+      { name, converted_type: "LIST", repetition_type: "OPTIONAL", num_children: 1 },
+      { name: "list", repetition_type: "REPEATED", num_children: 1 },
+      { name: "element", ...ELEMENTS[form], repetition_type: "REQUIRED" },
+    ];
   }),
 ];
 
-function listOf(name: string, element: SchemaElement): SchemaElement[] {
-  return [
-    { name, converted_type: "LIST", repetition_type: "OPTIONAL", num_children: 1 },
-    { name: "list", repetition_type: "REPEATED", num_children: 1 },
-    element,
-  ];
-}
-
-type Fields = Readonly<Record<string, unknown>>;
+type Conversion = Partial<Record<Form, (value: never) => unknown>>;
+const STORED: Conversion = {
+  INT64: (value: number) => BigInt(value),
+  TIMESTAMP: (value: number) => new Date(value),
+  JSON: (value: object) => JSON.stringify(value),
+};
+const READ: Conversion = { INT64: Number, TIMESTAMP: Number, JSON: (text: string) => JSON.parse(text) };
+const given = (value: unknown): boolean => value !== null && value !== undefined;
+const converted = (by: Conversion, form: Form, value: unknown) => (given(value) ? (by[form]?.(value as never) ?? value) : null);
 
 /** A line of the log as a row. `lineOf` turns it back. */
-export function rowOf(line: LogLine): ArchiveRow {
-  const { type, seq } = line;
-  const common = { type, seq: BigInt(seq) };
-  if (type === "mark") return { ...common, mark: line.mark, content: JSON.stringify(line.content) };
-  const id = (line.impression ?? line.id) as string;
-  const shown = { ...common, id, shown_at: new Date(shownAtOf(id)) };
-  if (type === "erased") return shown;
-  if (type === "conversion") {
-    const { goal, event, reward, at, status, restates, hash, action } = line;
-    return { ...shown, action, reward, goal, event, at: new Date(at as number), status, restates, hash };
+export function rowOf(line: EventLine): ArchiveRow {
+  const fields: Record<string, unknown> = { ...line };
+  if (line.type !== "mark") {
+    fields.id = impressionOf(line);
+    fields.shownAt = shownAtOf(impressionOf(line));
   }
-  const { action, arm, state, round, version, reward, converted, byPage, sampling, context, features, hashes } = line;
-  const { score, mean, width, probability, place, candidates, ...more } = (line.decision ?? {}) as Partial<Decision>;
-  return {
-    ...{ ...shown, action, arm, state, round: bigOf(round), place, candidates, probability, score, mean, width },
-    ...{ model_version: bigOf(version), reward, converted, by_page: byPage, sampling, context: textOf(context) },
-    decision: line.decision === null || Object.keys(more).length === 0 ? null : JSON.stringify(more),
-    ...{ features, hashes },
-  };
+  if (line.type === "impression" && line.decision) {
+    const { score, mean, width, probability, place, candidates, ...more } = line.decision;
+    Object.assign(fields, { score, mean, width, probability, place, candidates, decision: Object.keys(more).length > 0 ? more : null });
+  }
+  return Object.fromEntries(COLUMNS.map(({ name, field, form }) => [name, converted(STORED, form, fields[field])]));
 }
 
 /** The line of a row. Columns that were not read are missing or empty. */
-export function lineOf(row: ArchiveRow): LogLine {
-  const { type, id, action, reward, goal, event, status, restates, hash } = row as Fields & { type: string };
-  const seq = Number(row.seq);
-  if (type === "mark") return { type, seq, mark: row.mark, content: parsed(row.content) };
-  if (type === "erased") return { type, seq, id };
-  if (type === "conversion") {
-    return {
-      ...{ type, seq, impression: id, goal, event, reward: reward ?? null, at: Number(row.at), status },
-      ...(given(restates) && { restates }),
-      ...(given(hash) && { hash, action: action ?? null }),
-    };
-  }
-  const { arm, state, converted, sampling } = row;
-  return {
-    ...{ type, seq, id, state, arm, action, round: numberOf(row.round), version: Number(row.model_version), reward: reward ?? null },
-    ...{ context: parsed(row.context), decision: decisionOf(row), converted, shownAt: Number(row.shown_at) },
-    ...{ features: row.features ?? [], hashes: row.hashes ?? [] },
-    ...(given(row.by_page) && { byPage: row.by_page }),
-    ...(given(sampling) && { sampling }),
+export function lineOf(row: ArchiveRow): EventLine {
+  const read = COLUMNS.map(({ name, field, form }) => [field, converted(READ, form, row[name])]);
+  const { score, mean, width, probability, place, candidates, ...fields } = Object.fromEntries(read);
+  const kind = EVENTS[fields.type as EventLine["type"]];
+  if (!kind) throw new Error(`expected a row of a known type, got ${fields.type}`);
+  const numbers = { score, mean, width, ...(given(probability) && { probability }), place, candidates };
+  const all = {
+    ...{ ...fields, impression: fields.id, features: fields.features ?? [], hashes: fields.hashes ?? [] },
+    decision: given(score) ? { ...numbers, ...fields.decision } : null,
   };
+  // A conversion by a key states its action, or null.
+  const isStated = (name: string) => given(all[name]) || kind[name].type !== "optional" || (name === "action" && given(fields.hash));
+  return Object.fromEntries(Object.keys(kind).flatMap((name) => (isStated(name) ? [[name, all[name]]] : []))) as EventLine;
 }
-
-function decisionOf({ score, mean, width, probability, place, candidates, decision }: ArchiveRow): object | null {
-  if (!given(score)) return null;
-  const more = parsed(decision) as object | null;
-  return { score, mean, width, ...(given(probability) && { probability }), place, candidates: candidates ?? null, ...more };
-}
-
-const given = (value: unknown): boolean => value !== null && value !== undefined;
-const bigOf = (value: unknown): bigint | null => (typeof value === "number" ? BigInt(value) : null);
-const numberOf = (value: unknown): number | null => (given(value) ? Number(value) : null);
-const textOf = (value: unknown): string | null => (given(value) ? JSON.stringify(value) : null);
-const parsed = (text: unknown): unknown => (typeof text === "string" ? JSON.parse(text) : null);

@@ -3,8 +3,9 @@ import { parquetMetadata } from "hyparquet/src/metadata.js";
 import { parquetReadObjects } from "hyparquet/src/read.js";
 import { ByteWriter } from "hyparquet-writer/src/bytewriter.js";
 import { ParquetWriter } from "hyparquet-writer/src/parquet-writer.js";
-import { type ArchiveRow, COLUMNS, type ColumnName, lineOf, rowOf, SCHEMA } from "./archive-columns.ts";
-import { erasedLine, type LogLine } from "./log-line.ts";
+import { type EventLine, type HeldLine, impressionOf } from "../log/log-line.ts";
+import { erasedLine } from "../log/log-row.ts";
+import { type ArchiveRow, COLUMNS, lineOf, rowOf, SCHEMA } from "./archive-columns.ts";
 import { checkCounts, checkGroup } from "./parquet-bounds.ts";
 
 /** Limits of a file and of its row groups, so that a learner holds few rows in memory. */
@@ -53,7 +54,7 @@ class FileWriter {
   }
 
   /** Adds a line. Returns whether it completed a row group, which takes the most time. */
-  append(line: LogLine): boolean {
+  append(line: EventLine): boolean {
     const row = rowOf(line);
     if (this.rows++ === 0) this.#first = line.seq;
     this.#last = line.seq;
@@ -67,7 +68,7 @@ class FileWriter {
   #flush(): void {
     const rows = this.#group;
     if (rows.length === 0) return;
-    const columnData = COLUMNS.map(([name]) => ({ name, data: rows.map((row) => row[name] ?? null) }));
+    const columnData = COLUMNS.map(({ name }) => ({ name, data: rows.map((row) => row[name] ?? null) }));
     void this.#parquet.write({ columnData, rowGroupSize: rows.length });
     this.#group = [];
     this.#characters = 0;
@@ -93,7 +94,7 @@ function sizeOf({ content, context, decision, features }: ArchiveRow): number {
  */
 export async function encodeFile(
   head: Omit<ArchiveHead, "first" | "last" | "rows">,
-  lines: Iterable<LogLine>,
+  lines: Iterable<EventLine>,
   pause: () => Promise<void>,
 ): Promise<EncodedFile | undefined> {
   const writer = new FileWriter();
@@ -136,7 +137,7 @@ export class ArchiveFile {
   }
 
   /** The lines in order, a row group at a time. @param columns absent: all. @throws {ArchiveError} if the file is damaged. */
-  async *groups(columns?: readonly ColumnName[]): AsyncGenerator<LogLine[]> {
+  async *groups(columns?: readonly string[]): AsyncGenerator<EventLine[]> {
     let rowStart = 0;
     for (const group of this.#metadata.row_groups) {
       const rowEnd = rowStart + Number(group.num_rows);
@@ -152,14 +153,16 @@ export class ArchiveFile {
   }
 
   /** The file without the content of some rows. Their numbers and ids stay. @returns undefined if it has none of them. */
-  async without(isErased: (line: LogLine) => boolean): Promise<EncodedFile | undefined> {
+  async without(isErased: (line: HeldLine) => boolean): Promise<EncodedFile | undefined> {
     const writer = new FileWriter();
     let erased = 0;
     for await (const lines of this.groups()) {
       for (const line of lines) {
-        const leaves = line.type !== "mark" && line.type !== "erased" && isErased(line);
-        if (leaves) erased++;
-        writer.append(leaves ? erasedLine(line.seq, (line.impression ?? line.id) as string) : line);
+        if (line.type === "mark" || line.type === "erased" || !isErased(line)) writer.append(line);
+        else {
+          erased++;
+          writer.append(erasedLine(line.seq, impressionOf(line)));
+        }
       }
     }
     return erased === 0 ? undefined : writer.finish(this.head);

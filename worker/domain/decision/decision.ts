@@ -1,5 +1,6 @@
 import type { Choice, ChooseRequest, Points, Policy } from "afterclick";
 import { vectorAt } from "../../../src/publication/featurizer.ts";
+import type { Asked, Decision } from "../../protocol/decision.ts";
 import type { Assignment } from "../../protocol/figures.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { Action, RecommendationsBody } from "../../protocol/schema.ts";
@@ -7,7 +8,7 @@ import { checkPageRequest } from "../catalogue/page-rules.ts";
 import { counted, type RequestKeys } from "../ids/join-key.ts";
 import type { Impression } from "../ids/token.ts";
 import { shownAtOf, uuidAt } from "../ids/uuid.ts";
-import type { Asked, Decision, ImpressionRow } from "../impression/impression.ts";
+import type { ImpressionRow } from "../impression/impression.ts";
 import { acceptable, type ModelConfig } from "../model/model.ts";
 import { statedScores } from "./belief.ts";
 import { among, type Offer, type Restricted, restricted } from "./offer.ts";

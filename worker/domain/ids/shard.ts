@@ -1,9 +1,3 @@
-/** A mark of merged sums: their digest, and the versions of the shards in the order of their numbers. */
-export interface MergedMark {
-  readonly digest: string;
-  readonly shards: readonly number[];
-}
-
 /** Separates a model's name from a shard's number. No name of a model contains it. */
 export const SEPARATOR = "~";
 

@@ -1,6 +1,7 @@
+import type { Decision } from "../../protocol/decision.ts";
 import { setUuid, uuidOf } from "../ids/uuid.ts";
 import { featuresAt, toBlob } from "./feature-blob.ts";
-import type { Decision, ImpressionRow } from "./impression.ts";
+import type { ImpressionRow } from "./impression.ts";
 
 // A block is one blob with the impressions of a batch. Layout, little-endian: version (uint32), number of impressions (uint32), length
 // of the header (uint32), 4 bytes of nothing; score, mean, width and probability of each impression (float64); ids (16 bytes each);

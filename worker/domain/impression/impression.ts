@@ -1,41 +1,9 @@
 import type { Policy } from "afterclick";
+import type { Decision } from "../../protocol/decision.ts";
 import type { Assignment } from "../../protocol/figures.ts";
-import type { Action, Features, Filter, RecommendationsBody } from "../../protocol/schema.ts";
+import type { Features } from "../../protocol/schema.ts";
 import type { KeyHashes } from "../ids/join-key.ts";
 import { shownAtOf } from "../ids/uuid.ts";
-
-/** How an impression was decided. */
-export interface Decision {
-  readonly score: number;
-  /** The posterior mean, which may be outside the range of rewards. Answers state the nearest value inside it. */
-  readonly mean: number;
-  readonly width: number;
-  readonly probability?: number;
-  /** Place in the ranked list, from 0. */
-  readonly place: number;
-  /** Number of candidates. Null if the policy chose in its own domain. */
-  readonly candidates: number | null;
-  /** Version of the catalogue. Absent if it is that of the model's version. */
-  readonly catalogue?: number;
-  /** The action that each shadow ranked first, by the shadow's name. */
-  readonly shadows?: Readonly<Record<string, string>>;
-  /** Id of the list's first impression, from which the whole list was drawn. Absent at the first place. */
-  readonly first?: string;
-  /** Restrictions of the request. With them and the model version, the decision can be repeated. */
-  readonly asked?: Asked;
-}
-
-/** Restrictions that a request puts on a decision. */
-export interface Asked {
-  readonly actions?: Action[];
-  readonly exclude?: string[];
-  readonly greedy?: boolean;
-  readonly filter?: Filter;
-  readonly pin?: RecommendationsBody["pin"];
-  readonly maxPer?: RecommendationsBody["maxPer"];
-  /** Length of the list. Absent without pins and bounds. */
-  readonly limit?: number;
-}
 
 /** Whether the request gave this action its place. Its probability is 1, whatever the policy. */
 export function isPinned({ action, decision }: Pick<ImpressionRow, "action" | "decision">): boolean {

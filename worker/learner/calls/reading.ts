@@ -1,5 +1,5 @@
-import type { LogRow } from "../../domain/archive/log-line.ts";
 import { beliefsOf } from "../../domain/decision/belief.ts";
+import type { LogRow } from "../../domain/log/log-row.ts";
 import { Problem, unknownModel } from "../../protocol/problem.ts";
 import type { Features } from "../../protocol/schema.ts";
 import type { Implemented, ReadingRpc } from "../../rpc/learner.ts";

@@ -7,10 +7,10 @@ import {
   type Policy,
   type TooFew,
 } from "afterclick";
-import type { LogRow } from "../../domain/archive/log-line.ts";
 import { isRandomList } from "../../domain/decision/random-list.ts";
 import { compareClickModels, type RandomList } from "../../domain/figures/click-models.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
+import type { LogRow } from "../../domain/log/log-row.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";
 import type { Examination } from "../../rpc/message.ts";
 import { type PlacedRow, randomLists } from "./list-log.ts";

@@ -1,5 +1,4 @@
 import type { Featurizer } from "../../../src/publication/featurizer.ts";
-import type { LogRow } from "../../domain/archive/log-line.ts";
 import { Catalogue, type CatalogueChange, changedBy } from "../../domain/catalogue/catalogue.ts";
 import { Fold } from "../../domain/conversion/fold.ts";
 import { refusal } from "../../domain/conversion/refusal.ts";
@@ -7,6 +6,7 @@ import { counting } from "../../domain/conversion/reward.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { BlockRow } from "../../domain/impression/block.ts";
 import { appendedOf, type StoredImpression } from "../../domain/impression/impression.ts";
+import type { LogRow } from "../../domain/log/log-row.ts";
 import { withVocabulary } from "../../domain/model/encoding.ts";
 import { windowOf } from "../../domain/model/goals.ts";
 import { acceptable, featurizer, isEncodable, type ModelConfig, renewed, startModel, withLearnt } from "../../domain/model/model.ts";

@@ -1,6 +1,6 @@
-import type { LogRow } from "../../domain/archive/log-line.ts";
 import { firstIdAt } from "../../domain/ids/uuid.ts";
 import { bucketAt, bucketEnd } from "../../domain/impression/bucket.ts";
+import type { LogRow } from "../../domain/log/log-row.ts";
 import type { ArchivedFile } from "../../rpc/message.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";

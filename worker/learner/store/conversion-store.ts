@@ -1,4 +1,3 @@
-import type { ConversionRow } from "../../domain/archive/log-line.ts";
 import { isRefund } from "../../domain/conversion/amounts.ts";
 import type { ConversionStatus, StoredConversion } from "../../domain/conversion/conversion.ts";
 import { type ByKey, type ConversionEvent, type GoalEvent, isOfPage, isOfRecord, waitingFor } from "../../domain/conversion/event.ts";
@@ -7,6 +6,7 @@ import { counting, resolved } from "../../domain/conversion/reward.ts";
 import type { KeyHashes } from "../../domain/ids/join-key.ts";
 import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
 import type { StoredImpression } from "../../domain/impression/impression.ts";
+import type { ConversionRow } from "../../domain/log/log-row.ts";
 import { type Goals, type Windows, windowOf } from "../../domain/model/goals.ts";
 import { listOf } from "./counts/list-counts.ts";
 import type { Database } from "./database.ts";

@@ -1,9 +1,9 @@
-import type { LogRow } from "../../domain/archive/log-line.ts";
 import type { StoredConversion } from "../../domain/conversion/conversion.ts";
 import { Fold } from "../../domain/conversion/fold.ts";
 import type { RewardChange } from "../../domain/conversion/reward.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { type AppendedImpression, appendedOf, placeOf, type StoredImpression } from "../../domain/impression/impression.ts";
+import type { LogRow } from "../../domain/log/log-row.ts";
 import type { Goals } from "../../domain/model/goals.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";

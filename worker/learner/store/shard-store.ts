@@ -1,8 +1,10 @@
-import type { MergedMark } from "../../domain/ids/shard.ts";
+import type { MarkContent } from "../../domain/log/log-line.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import type { Allowance } from "../../rpc/message.ts";
 import type { Database } from "./database.ts";
 import { readParts, SnapshotStore, writeParts } from "./snapshot-store.ts";
+
+type Merged = MarkContent<"merged">;
 
 const SUMS = "shard_sums";
 
@@ -81,12 +83,12 @@ export class ShardStore {
   }
 
   /** Stores a merged snapshot under a new version. */
-  saveMerged(parts: Uint8Array[], mark: MergedMark, kept: boolean): void {
+  saveMerged(parts: Uint8Array[], mark: Omit<Merged, "time">, kept: boolean): void {
     this.merged.write({ seq: this.#database.mark("merged", { ...mark, time: Date.now() }), parts }, kept);
   }
 
   /** The mark of a merged snapshot. */
-  markOf(version: number): MergedMark | undefined {
+  markOf(version: number): Merged | undefined {
     const [mark] = this.#database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ? AND type = 'merged'", version);
     return mark && JSON.parse(mark.content);
   }

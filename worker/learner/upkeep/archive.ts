@@ -1,9 +1,10 @@
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { ArchiveError, ArchiveFile, type EncodedFile, encodeFile } from "../../domain/archive/archive-file.ts";
-import { type LogLine, type LogRow, logLine } from "../../domain/archive/log-line.ts";
 import type { KeyHashes } from "../../domain/ids/join-key.ts";
 import { SEPARATOR } from "../../domain/ids/shard.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
+import { type EventLine, type HeldLine, impressionOf } from "../../domain/log/log-line.ts";
+import { exportedLine, type LogRow } from "../../domain/log/log-row.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { dayOf, type Part, type Volume } from "../store/archive-store.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
@@ -169,7 +170,7 @@ export class Archive {
       const times = ids.map(shownAtOf);
       const holds = ({ from, until }: Part) => times.some((time) => time >= from && time < until);
       const errors: Errors = new Map();
-      const found = await this.#rewrite(this.#store.archive.parts().filter(holds), errors, (line) => sought.has(idOf(line)));
+      const found = await this.#rewrite(this.#store.archive.parts().filter(holds), errors, (line) => sought.has(impressionOf(line)));
       this.#settle(errors);
       return found;
     });
@@ -178,8 +179,9 @@ export class Archive {
   /** Empties the impressions of a join key, with all their conversions, and other conversions that came with it. **Cost:** reads every file. */
   eraseKey(hashes: KeyHashes): Promise<Set<string>> {
     const sought = new Set(hashes);
-    const has = ({ hash, hashes: own }: LogLine) =>
-      sought.has(hash as string) || ((own as string[] | undefined)?.some((each) => sought.has(each)) ?? false);
+    const has = (line: EventLine) =>
+      (line.type === "conversion" && line.hash !== undefined && sought.has(line.hash)) ||
+      (line.type === "impression" && line.hashes.some((each) => sought.has(each)));
     return this.#turns.take(async () => {
       const [ids, spans] = [new Set<string>(), new Set<number>()];
       const parts = this.#store.archive.parts();
@@ -188,26 +190,26 @@ export class Archive {
         const { file } = await this.#open(part);
         for await (const lines of file.groups(["type", "seq", "id", "hash", "hashes"])) {
           for (const line of lines.filter(has)) {
-            if (line.type === "impression") ids.add(idOf(line));
+            if (line.type === "impression") ids.add(line.id);
             spans.add(part.until);
           }
         }
       });
       const holding = parts.filter(({ until }) => spans.has(until));
-      await this.#rewrite(holding, errors, (line) => ids.has(idOf(line)) || has(line));
+      await this.#rewrite(holding, errors, (line) => ids.has(impressionOf(line)) || has(line));
       this.#settle(errors);
       return ids;
     });
   }
 
-  async #rewrite(parts: readonly Part[], errors: Errors, isErased: (line: LogLine) => boolean): Promise<Set<string>> {
+  async #rewrite(parts: readonly Part[], errors: Errors, isErased: (line: HeldLine) => boolean): Promise<Set<string>> {
     const found = new Set<string>();
     await each(parts, errors, async (part) => {
       const { key } = part;
       const { file, object } = await this.#open(part);
       const left: EncodedFile | undefined = await file.without((line) => {
         if (!isErased(line)) return false;
-        if (line.type === "impression") found.add(idOf(line));
+        if (line.type === "impression") found.add(line.id);
         return true;
       });
       if (!left) return;
@@ -263,8 +265,6 @@ async function each(parts: readonly Part[], errors: Errors, work: (part: Part) =
   for (const part of parts) if (!errors.has(part.key)) await work(part).catch((error) => errors.set(part.key, error));
 }
 
-function* linesOf(rows: Iterable<LogRow>): Generator<LogLine> {
-  for (const row of rows) yield logLine(row);
+function* linesOf(rows: Iterable<LogRow>): Generator<EventLine> {
+  for (const row of rows) yield exportedLine(row);
 }
-
-const idOf = ({ impression, id }: LogLine): string => (impression ?? id) as string;

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { archiveIn, headOf } from "../../../../cli/archive/folder.ts";
 import { encodeFile } from "../../../../worker/domain/archive/archive-file.ts";
+import type { EventLine } from "../../../../worker/domain/log/log-line.ts";
+import { whole } from "../../../support/logs/log-lines.ts";
 import { DAY_MS, START } from "../../../support/logs/registered-log.ts";
 
 // The archive of a model, as it lies in a folder.
@@ -16,10 +18,10 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 async function put(name: string, seqs: readonly number[], day: number, head: object = {}): Promise<Uint8Array> {
-  const lines = seqs.map((seq) => ({ type: "mark", seq, mark: "snapshot", content: {} }));
+  const lines = seqs.map((seq) => whole({ type: "mark", seq, mark: "snapshot", content: {} }) as unknown as EventLine);
   const until = START + (day + 1) * DAY_MS;
-  const whole = { model: "shop", generation: START, from: START + day * DAY_MS, until, whole: 1, version: 9, ...head };
-  const bytes = (await encodeFile(whole, lines, async () => {}))?.bytes ?? new Uint8Array();
+  const described = { model: "shop", generation: START, from: START + day * DAY_MS, until, whole: 1, version: 9, ...head };
+  const bytes = (await encodeFile(described, lines, async () => {}))?.bytes ?? new Uint8Array();
   await mkdir(join(folder, name, ".."), { recursive: true });
   await writeFile(join(folder, name), bytes);
   return bytes;

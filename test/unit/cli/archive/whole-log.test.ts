@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { headOf as archiveHead } from "../../../../cli/archive/folder.ts";
 import { ArchivedLog, wholeLog } from "../../../../cli/archive/whole-log.ts";
-import type { EventLine, HeadLine } from "../../../../cli/verify/event-line.ts";
+import type { EventLine, HeadLine } from "../../../../cli/log/event-line.ts";
 import type { ArchiveHead } from "../../../../worker/domain/archive/archive-file.ts";
 import { LIMITS } from "../../../../worker/domain/archive/archive-file.ts";
+import { whole } from "../../../support/logs/log-lines.ts";
 import { DAY_MS, fileOf, headOf, START } from "../../../support/logs/registered-log.ts";
 
 // The files of an archive as one log.
 
-const mark = (seq: number) => ({ type: "mark", seq, mark: "snapshot", content: { digest: `d${seq}` } });
+const mark = (seq: number) => whole({ type: "mark", seq, mark: "snapshot", content: { digest: `d${seq}` } });
 const file = (name: string, seqs: readonly number[], head: Partial<ArchiveHead> = {}) => fileOf(name, seqs.map(mark), head);
 const day = (n: number, version = 50) => ({ from: START + n * DAY_MS, until: START + (n + 1) * DAY_MS, version });
 

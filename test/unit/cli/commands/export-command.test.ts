@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { run } from "../../../../cli/export.ts";
 import { AnsweringServer } from "../../../support/answering-server.ts";
-import { configuration, headOf, impressionAt, START, sealed } from "../../../support/logs/registered-log.ts";
+import { sealed } from "../../../support/logs/log-lines.ts";
+import { configuration, headOf, impressionAt, START } from "../../../support/logs/registered-log.ts";
 import { ran } from "../../../support/ran.ts";
 
 // The files that `export` writes.

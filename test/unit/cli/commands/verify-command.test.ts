@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { run } from "../../../../cli/verify.ts";
 import { encodeFile } from "../../../../worker/domain/archive/archive-file.ts";
-import type { LogLine } from "../../../../worker/domain/archive/log-line.ts";
-import { config, configuration, conversionOf, DAY_MS, headOf, impressionAt, START, sealed } from "../../../support/logs/registered-log.ts";
+import type { EventLine } from "../../../../worker/domain/log/log-line.ts";
+import { sealed } from "../../../support/logs/log-lines.ts";
+import { config, configuration, conversionOf, DAY_MS, headOf, impressionAt, START } from "../../../support/logs/registered-log.ts";
 import { ran } from "../../../support/ran.ts";
 
 // The command `verify`, as it is called.
@@ -34,7 +35,7 @@ async function logOf(lines: readonly object[]): Promise<string> {
 /** A folder with the archive of the first day. */
 async function archive(): Promise<string> {
   const head = { model: "shop", generation: START, from: START, until: START + DAY_MS, whole: 4, version: 3 };
-  const encoded = await encodeFile(head, first as unknown as LogLine[], async () => {});
+  const encoded = await encodeFile(head, first as unknown as EventLine[], async () => {});
   const name = join(folder, "archive", "model=shop");
   await mkdir(name, { recursive: true });
   await writeFile(join(name, "0000.parquet"), encoded?.bytes ?? "");

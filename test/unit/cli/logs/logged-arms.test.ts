@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { loggedArms } from "../../../../cli/compare/logged-arms.ts";
+import { textsOf } from "../../../support/logs/log-lines.ts";
 
 // The counts of both arms, by hand. test/worker/log/compare.test.ts compares them with a worker's.
 
@@ -21,8 +22,11 @@ const conversion = (of: string, afterMs: number, goal = "order") => {
 };
 
 function read(...lines: object[]) {
-  const texts = [head, configuration, ...lines].map((line, i) => JSON.stringify({ seq: i, ...line }));
-  return loggedArms(texts, undefined, () => {});
+  return loggedArms(
+    textsOf([head, configuration, ...lines].map((line, i) => ({ ...(i > 0 && { seq: i }), ...line }))),
+    undefined,
+    () => {},
+  );
 }
 
 it("counts lists, the squares of their lengths, and the impressions of each that converted", async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { needsOf } from "../../../../cli/verify/needs.ts";
+import { needsOf } from "../../../../cli/log/needs.ts";
 import { config } from "../../../support/logs/registered-log.ts";
 
 // The states that a replay has to keep, found by a first reading of a log. Places count from 1.

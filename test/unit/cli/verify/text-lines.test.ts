@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { linesOfBytes, textLines } from "../../../../cli/verify/text-lines.ts";
+import { linesOfBytes, textLines } from "../../../../cli/log/text-lines.ts";
 
 // The lines of a log, as editors and other systems store them.
 

@@ -1,19 +1,20 @@
 import { Hono } from "hono";
 import * as v from "valibot";
-import { type LogLine, logLine } from "../../../domain/archive/log-line.ts";
 import { waitingFor } from "../../../domain/conversion/event.ts";
 import { receipted } from "../../../domain/ids/receipt.ts";
-import { type MergedMark, shardName } from "../../../domain/ids/shard.ts";
+import { shardName } from "../../../domain/ids/shard.ts";
 import { CLOCK_TOLERANCE_MS } from "../../../domain/ids/token.ts";
 import { firstIdAt, shownAtOf } from "../../../domain/ids/uuid.ts";
+import { checkedLine } from "../../../domain/log/checked-line.ts";
+import type { EventLine, MarkContent } from "../../../domain/log/log-line.ts";
+import { exportedLine } from "../../../domain/log/log-row.ts";
+import { type PastItem, pastLine } from "../../../domain/log/past-line.ts";
 import type { Environment } from "../../../environment.ts";
 import { imported } from "../../../protocol/answers.ts";
-import { actionId, finite, formed, goal, list, text, wholeNumber } from "../../../protocol/forms.ts";
+import { formed } from "../../../protocol/forms.ts";
 import { HOUR_MS, type Operations, ofModel, withBody } from "../../../protocol/operation.ts";
 import { located, Problem } from "../../../protocol/problem.ts";
-import { anyAction, features, keys, place, probability } from "../../../protocol/schema.ts";
-import { timestamp } from "../../../protocol/timestamp.ts";
-import { bodyBy, parsed, valid } from "../../../protocol/validation.ts";
+import { bodyBy, valid } from "../../../protocol/validation.ts";
 import { learner } from "../../../rpc/learner-client.ts";
 import type { LogStart, PastConversion, PastImpression, PastLine } from "../../../rpc/message.ts";
 import { secretKey } from "../../access/api-keys.ts";
@@ -25,47 +26,6 @@ const MOST_LINES = 20_000;
 /** Reading JSON takes up to 30 times its length, so a line may be as long as any other body. */
 const MOST_LINE_CHARACTERS = 1024 * 1024;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-const keyHash = formed(/^[\w-]{22}$/, "a hash as an export has it");
-/** Fields that only an export has. */
-const exportedOnly = {
-  state: v.optional(v.picklist(["live", "deferred", "void"]), "live"),
-  arm: v.optional(v.picklist(["policy", "holdout", "default", "catalogue"]), "policy"),
-  decision: v.nullish(v.object({ probability: v.optional(probability), place: v.optional(place) })),
-  byPage: v.optional(v.boolean(), false),
-  sampling: v.optional(wholeNumber(0, 16), 0),
-  hashes: v.optional(list(keyHash, 8), []),
-};
-
-/** A line of a past log. Other fields of an export are ignored. */
-export const pastLine = v.variant("type", [
-  v.object({
-    type: v.literal("impression"),
-    id: text(256),
-    action: anyAction,
-    shownAt: timestamp,
-    context: v.nullish(features),
-    features: v.optional(list(finite, 4096)),
-    probability: v.nullish(probability),
-    place: v.optional(place),
-    keys: v.optional(keys, []),
-    ...exportedOnly,
-  }),
-  v.object({
-    type: v.literal("conversion"),
-    impression: text(256),
-    goal: v.optional(goal, "conversion"),
-    event: v.optional(text(256)),
-    reward: v.nullable(finite),
-    restates: v.optional(v.boolean()),
-    at: timestamp,
-    status: v.optional(v.picklist(["applied", "conflict", "late", "orphan", "void", "refused"]), "applied"),
-    hash: v.optional(keyHash),
-    action: v.nullish(actionId, null),
-  }),
-  v.object({ type: v.picklist(["model", "mark", "erased", "end"]) }),
-]);
-type PastItem = v.InferOutput<typeof pastLine>;
 
 const logQuery = v.object({
   after: v.optional(
@@ -134,25 +94,25 @@ async function* pagesOf(
   env: Environment,
   model: string,
   { spans, rows: first }: Pick<LogStart, "spans" | "rows">,
-): AsyncGenerator<readonly LogLine[]> {
+): AsyncGenerator<readonly EventLine[]> {
   const last = spans.map(({ after }) => after);
   const page = async (shard: number, upTo: number) => {
     const span = { after: last[shard], upTo };
     return learner(env, shardName(model, shard), (stub) => stub.log(span));
   };
   for (let rows = first; rows.length > 0; rows = await page(0, spans[0].upTo)) {
-    let lines: LogLine[] = [];
+    let lines: EventLine[] = [];
     for (const row of rows) {
-      const included = row.type === "mark" && row.mark === "merged" ? (JSON.parse(row.content) as MergedMark).shards : [];
+      const included = row.type === "mark" && row.mark === "merged" ? (JSON.parse(row.content) as MarkContent<"merged">).shards : [];
       for (let shard = 1; shard < included.length; shard++) {
         while (last[shard] < included[shard]) {
           const others = await page(shard, included[shard]);
           if (lines.length > 0) yield lines;
-          lines = others.map((other) => ({ ...logLine(other), shard }));
+          lines = others.map((other) => ({ ...exportedLine(other), shard }));
           last[shard] = others.at(-1)?.seq ?? included[shard];
         }
       }
-      lines.push(logLine(row));
+      lines.push(exportedLine(row));
     }
     yield lines;
     last[0] = rows[rows.length - 1].seq;
@@ -173,7 +133,7 @@ export async function pastLines(text: string, request: RegistrationRequest): Pro
     if (json.trim() === "") continue;
     try {
       // Files that were put together have several byte order marks.
-      const line = await pastLineOf(parsed(pastLine, parseJson(json.replace(/^\uFEFF/, ""))), reading);
+      const line = await pastLineOf(checkedLine(pastLine, parseJson(json.replace(/^\uFEFF/, ""))), reading);
       if (line) lines.push({ ...line, line: i + 1 });
     } catch (error) {
       throw located(error, `line ${i + 1}`);

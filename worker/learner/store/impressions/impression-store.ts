@@ -1,9 +1,9 @@
-import type { LogRow } from "../../../domain/archive/log-line.ts";
 import type { KeyHashes } from "../../../domain/ids/join-key.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../../domain/ids/uuid.ts";
 import type { Block, BlockRow } from "../../../domain/impression/block.ts";
 import { earliest } from "../../../domain/impression/bucket.ts";
 import type { ImpressionRow, ImpressionState, Marks, StoredImpression } from "../../../domain/impression/impression.ts";
+import type { LogRow } from "../../../domain/log/log-row.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
 import type { ArmStore } from "../counts/arm-store.ts";
 import type { DelayStore } from "../counts/delay-store.ts";

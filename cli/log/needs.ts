@@ -1,6 +1,7 @@
 import { isElsewhere } from "../../worker/domain/impression/impression.ts";
+import type { ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
-import type { EventLine, HeadLine, ImpressionLine } from "./event-line.ts";
+import type { EventLine, HeadLine } from "./event-line.ts";
 
 /** Facts about the lines of a shard that a replay needs in advance. */
 export interface ShardNeeds {

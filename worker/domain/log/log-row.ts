@@ -1,6 +1,7 @@
 import type { StoredConversion } from "../conversion/conversion.ts";
 import { shownAtOf } from "../ids/uuid.ts";
 import type { StoredImpression } from "../impression/impression.ts";
+import type { ErasedLine, EventLine, MarkLine } from "./log-line.ts";
 
 export type ConversionRow = { readonly type: "conversion" } & StoredConversion;
 
@@ -10,12 +11,9 @@ export type LogRow =
   | ConversionRow
   | { readonly type: "mark"; readonly seq: number; readonly mark: string; readonly content: string };
 
-/** A line of an exported log, without its receipt. */
-export type LogLine = { readonly type: string; readonly seq: number } & Readonly<Record<string, unknown>>;
-
 /** A row of the log as it is exported and archived. */
-export function logLine(row: LogRow): LogLine {
-  if (row.type === "mark") return { ...row, content: JSON.parse(row.content) };
+export function exportedLine(row: LogRow): EventLine {
+  if (row.type === "mark") return { ...row, content: JSON.parse(row.content) } as MarkLine;
   if (row.type === "conversion") {
     const { key: hash, action, ...conversion } = row;
     // Only an erased conversion has no goal.
@@ -28,13 +26,13 @@ export function logLine(row: LogRow): LogLine {
     ...impression,
     shownAt: shownAtOf(row.id),
     features: Array.from(features),
-    hashes,
+    hashes: hashes as string[],
     ...(byPage && { byPage }),
     ...(sampling > 0 && { sampling }),
   };
 }
 
 /** The line that is left of an erased impression or of its conversion. */
-export function erasedLine(seq: number, id: string): LogLine {
+export function erasedLine(seq: number, id: string): ErasedLine {
   return { type: "erased", seq, id };
 }

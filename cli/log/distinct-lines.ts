@@ -1,9 +1,10 @@
+import { impressionOf } from "../../worker/domain/log/log-line.ts";
 import { type EventLine, type HeadLine, LogMismatch, nameOf } from "./event-line.ts";
 
 /** The lines of one model's log, each event once, also if the file has several exports of it. */
 export interface DistinctLines {
   readonly model: string;
-  /** When the latest of its exports was made, in ms since 1970. 0 if no head says so. */
+  /** When the latest of its exports was made, in ms since 1970. */
   readonly end: number;
   readonly lines: readonly EventLine[];
   /** Number of lines that stood in the log before. */
@@ -30,8 +31,8 @@ export async function distinctLines(log: AsyncIterable<HeadLine | EventLine>, { 
     if (line.type === "model") {
       head ??= line;
       checkSame(head, line);
-      exportedAt = line.exportedAt ?? 0;
-      [end, all] = [Math.max(end, exportedAt), all + (line.lines ?? 0)];
+      exportedAt = line.exportedAt;
+      [end, all] = [Math.max(end, exportedAt), all + line.lines];
       continue;
     }
     // Each shard numbers its lines by itself.
@@ -67,10 +68,7 @@ function checkEvent(before: EventLine, line: EventLine): void {
 }
 
 /** An erased line has the id of its impression, or of the impression of its conversion. */
-function identityOf(line: EventLine): string {
-  if (line.type === "mark") return line.mark;
-  return line.type === "conversion" ? line.impression : line.id;
-}
+const identityOf = (line: EventLine): string => (line.type === "mark" ? line.mark : impressionOf(line));
 
 function checkIds(lines: readonly EventLine[]): void {
   const ids = new Set<string>();
