@@ -1,6 +1,6 @@
 // The exports of core.wasm. Handles and pointers are u32, arrays hold f64. src/core is the only caller.
 
-export { gpScoreGroup, gpScoreWatched, gpWatch } from "./gaussian-process/domain";
+export { gpScoreGroup, gpScoreWatched, gpWatch } from "./gaussian-process/watched";
 export { gpInformationGain, gpLogMarginalLikelihood } from "./gaussian-process/evidence";
 export {
   gpAppendGroup,
@@ -26,7 +26,7 @@ export {
 export { kernelMatrix } from "./gaussian-process/kernels";
 export { squareRoots } from "./matrix/linalg";
 export { gpFind, gpNearest } from "./gaussian-process/lookup";
-export { improvement, logImprovement } from "./numbers/normal";
+export { improvement, logImprovement } from "./numbers/improvement";
 export { gpFactorPrior, gpSampleWatched } from "./gaussian-process/pathwise";
 export { gpCovariance, gpMean, gpSample, gpScore } from "./gaussian-process/posterior";
 export * from "./linear";

@@ -4,7 +4,7 @@ import { countOf, type Points, rowOf } from "./encoding/points.ts";
 import { type ConversionEvent, type ConversionRules, checkedReward, parseConversion } from "./ledger/conversion-event.ts";
 import { examinationAt, parseExamination } from "./ledger/examination.ts";
 import { type Goals, parseGoals, stateVersionOf } from "./ledger/goals.ts";
-import { type ConversionStatus, type Impression, type ImpressionStatus, Pending } from "./ledger/ledger.ts";
+import { type ConversionStatus, type Impression, type ImpressionStatus, Ledger } from "./ledger/ledger.ts";
 import { isInMs, type Moment, momentOf, parseWindow, type Window } from "./model/delay/window.ts";
 import type { AppendedImpression } from "./model/posterior.ts";
 import type { Candidate } from "./policy/choose-request.ts";
@@ -79,7 +79,7 @@ export class Recommender {
   readonly policy: Policy;
   readonly #core: Core;
   readonly #descriptor: PolicyDescriptor;
-  readonly #pending: Pending;
+  readonly #ledger: Ledger;
   readonly #rules: ConversionRules;
   readonly #examination: readonly number[] | undefined;
   readonly #seed: number;
@@ -105,7 +105,7 @@ export class Recommender {
     // A copy, because a caller may change its object later. It is what a snapshot holds, and has a goal named __proto__ too.
     this.#rules = { window, reward, goals: goals && JSON.parse(JSON.stringify(options.goals)) };
     this.policy = new Policy(options.policy, { core, window, reward, goals, seed: this.#seed });
-    this.#pending = new Pending(window, this.policy.delayOffset, goals);
+    this.#ledger = new Ledger(window, this.policy.delayOffset, goals);
   }
 
   /**
@@ -160,7 +160,7 @@ export class Recommender {
       recommender.#round = counted("round", config.round);
       recommender.policy.load(reader);
       if (kind === "snapshot")
-        recommender.#pending.load(reader, dimension, recommender.#round, (goal, reward) =>
+        recommender.#ledger.load(reader, dimension, recommender.#round, (goal, reward) =>
           checkedReward({ goal, reward }, recommender.#rules),
         );
       reader.end();
@@ -198,9 +198,9 @@ export class Recommender {
       const features = shown.features ?? candidates?.[shown.index].features ?? (points && rowOf(points, shown.index, d));
       appended.push(this.#append({ features, place }, moment));
     }
-    for (let place = 0; place < appended.length; place++) this.#pending.register(ids[place], appended[place]);
+    for (let place = 0; place < appended.length; place++) this.#ledger.register(ids[place], appended[place]);
     this.#round = moment.round;
-    this.#pending.advance(moment);
+    this.#ledger.advance(moment);
     return { round: moment.round, policy: this.policy.id, action: ranking[0], ranking };
   }
 
@@ -220,9 +220,9 @@ export class Recommender {
     const place = wholeNumber("place", impression.place ?? 0, 0);
     const moment = momentOf(this.#rules.window, this.#round + 1, impression.now);
     const [id] = this.#impressionIds(nonEmptyString("impressionId", impression.impressionId), 1, moment.round);
-    this.#pending.register(id, this.#append({ features: impression.features, place }, moment));
+    this.#ledger.register(id, this.#append({ features: impression.features, place }, moment));
     this.#round = moment.round;
-    this.#pending.advance(moment);
+    this.#ledger.advance(moment);
   }
 
   #append({ features, place }: { features: ArrayLike<number> | undefined; place: number }, { round, now }: Moment): AppendedImpression {
@@ -245,7 +245,7 @@ export class Recommender {
     if (ids.length < places) throw new RangeError(`impressionId: expected ${places} ids, one per place of the list, got ${ids.length}`);
     for (let place = 0; place < ids.length; place++) {
       const id = nonEmptyString("impressionId", ids[place]);
-      if (this.#pending.get(id) || ids.indexOf(id) < place) throw outOfRange("impressionId", "an id that is not registered yet", id);
+      if (this.#ledger.get(id) || ids.indexOf(id) < place) throw outOfRange("impressionId", "an id that is not registered yet", id);
     }
     return ids;
   }
@@ -264,7 +264,7 @@ export class Recommender {
   convert(event: ConversionEvent): { readonly status: ConversionStatus } {
     if (!this.policy.learns) throw onlyDecides(this.policy.id);
     const { impressionId, conversion } = parseConversion(event, this.#rules);
-    const { status } = this.#pending.convert(impressionId, conversion, (impression, { reward: total, previous, delay, goals }) => {
+    const { status } = this.#ledger.convert(impressionId, conversion, (impression, { reward: total, previous, delay, goals }) => {
       this.policy.observe({ impression, reward: total as number, previous, delay, goals });
     });
     return { status };
@@ -275,20 +275,20 @@ export class Recommender {
    * @returns the number of windows closed without a conversion.
    */
   expire(now: number): number {
-    return this.#pending.advance(momentOf(this.#rules.window, this.#round, now));
+    return this.#ledger.advance(momentOf(this.#rules.window, this.#round, now));
   }
 
   /** A remembered impression: its status, features and every distinct conversion. */
   impression(id: string): (Impression & { readonly status: ImpressionStatus }) | undefined {
-    const impression = this.#pending.get(id);
+    const impression = this.#ledger.get(id);
     if (!impression) return undefined;
     const { features, conversions } = impression;
-    return { ...impression, features: features.slice(), conversions: [...conversions], status: this.#pending.status(impression) };
+    return { ...impression, features: features.slice(), conversions: [...conversions], status: this.#ledger.status(impression) };
   }
 
   /** The number of remembered impressions by status. */
   counts(): Record<ImpressionStatus, number> {
-    return this.#pending.counts();
+    return this.#ledger.counts();
   }
 
   /** A digest of the learnt sums. For an `orderInvariant` policy, the order of conversions does not change it. */
@@ -307,12 +307,12 @@ export class Recommender {
    */
   refactor(): void {
     this.policy.refactor();
-    if (this.#inMs && this.policy.merges === true) this.#pending.refactor();
+    if (this.#inMs && this.policy.merges === true) this.#ledger.refactor();
   }
 
   /** Takes what another recommender with the same options has learnt, which is not used any more. For `merge`. Call `refactor` then. */
   absorb(other: Recommender): void {
-    this.#pending.merge(other.#pending);
+    this.#ledger.merge(other.#ledger);
     this.policy.merge(other.policy);
     this.#round += other.#round;
   }
@@ -321,7 +321,7 @@ export class Recommender {
   snapshot(): Uint8Array {
     return this.#written("snapshot", (writer) => {
       this.policy.save(writer);
-      this.#pending.save(writer);
+      this.#ledger.save(writer);
     });
   }
 

@@ -1,5 +1,5 @@
 import { MATERN32, NOT_POSITIVE_DEFINITE, OK, SQUARED_EXPONENTIAL } from "../abi";
-import { gpScoreWatched, gpWatch } from "../gaussian-process/domain";
+import { gpScoreWatched, gpWatch } from "../gaussian-process/watched";
 import { gpInformationGain, gpLogMarginalLikelihood } from "../gaussian-process/evidence";
 import {
   GaussianProcess,

@@ -1,4 +1,4 @@
-// Rows of V = L^-1 K(points, candidates) for watched candidates (see domain.ts), in chunks.
+// Rows of V = L^-1 K(points, candidates) for watched candidates (see watched.ts), in chunks.
 
 import { allocateDoubles, release } from "../memory";
 import { LANES, PANEL_ROW } from "../matrix/panel";

@@ -13,7 +13,7 @@ import { allocate, allocateDoubles, release } from "../memory";
 import { copyLanes, LANES, packPanel, PANEL_ROW, unpackLane } from "../matrix/panel";
 import { solveFrom, solveTransposed } from "../matrix/vector";
 
-/** Progress of a group of watched candidates (see domain.ts). */
+/** Progress of a group of watched candidates (see watched.ts). */
 @unmanaged export class Progress {
   /** Rows of V that are up to date. */
   solved: usize;
@@ -52,13 +52,13 @@ import { solveFrom, solveTransposed } from "../matrix/vector";
   weights: usize;
   /** Workspace: (d + capacity + 4) x 4. */
   panel: usize;
-  /** Owned, see domain.ts: the watched candidates. */
-  domain: usize;
-  domainSize: usize;
-  /** Owned, see domain.ts: the first chunk of V = L^-1 K(points, candidates), or 0. */
+  /** Owned, see watched.ts: the watched candidates. */
+  watched: usize;
+  watchedSize: usize;
+  /** Owned, see watched.ts: the first chunk of V = L^-1 K(points, candidates), or 0. */
   solved: usize;
   solvedCapacity: usize;
-  /** `Progress` of each group, in the block of `domain`. */
+  /** `Progress` of each group, in the block of `watched`. */
   progress: usize;
   progressEnd: usize;
   /** The greatest `solved` and `summed` of all groups. */
@@ -102,7 +102,7 @@ export function gpCreate(d: usize, kernelId: i32, params: usize, noiseVariance: 
 export function gpRelease(gp: GaussianProcess): void {
   release(gp.factor);
   release(gp.points);
-  release(gp.domain);
+  release(gp.watched);
   releaseChunks(gp.solved);
   release(gp.prior);
   release(changetype<usize>(gp.kernel));

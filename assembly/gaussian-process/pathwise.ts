@@ -5,7 +5,7 @@
 // Source: Wilson et al., Efficiently sampling functions from Gaussian process posteriors (ICML 2020), eq. 12 (Matheron's rule).
 
 import { NOT_FINITE, OK, OUT_OF_MEMORY } from "../abi";
-import { gpScoreWatched, subtractWatched } from "./domain";
+import { gpScoreWatched, subtractWatched } from "./watched";
 import { GaussianProcess } from "./gaussian-process";
 import { kernelDiagonal, kernelPanel } from "./kernels";
 import { allFinite, factorRow, triangle } from "../matrix/linalg";
@@ -22,7 +22,7 @@ import { solve } from "../matrix/vector";
 export function gpFactorPrior(gp: GaussianProcess, xs: usize): i32 {
   if (gp.prior) return OK;
   const d = gp.dimension;
-  const k = gp.domainSize;
+  const k = gp.watchedSize;
   const prior = allocateDoubles(triangle(k));
   // One panel for candidates, one for rows.
   const candidates = allocateDoubles((<u64>d + k) * LANES);
@@ -75,7 +75,7 @@ export function gpSampleWatched(
 ): i32 {
   const status = gpScoreWatched(gp, means, variances);
   if (status != OK) return status;
-  const k = gp.domainSize;
+  const k = gp.watchedSize;
   const n = gp.size;
   const draw = allocateDoubles(2 * <u64>k + n);
   if (!draw) return OUT_OF_MEMORY;

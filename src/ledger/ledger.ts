@@ -29,7 +29,8 @@ export interface Impression extends AppendedImpression {
   reward?: number;
 }
 
-export interface Registration {
+/** What a conversion has changed about the reward of its impression. */
+export interface RewardChange {
   readonly status: ConversionStatus;
   /** The impression's `reward` before and after. */
   readonly previous?: number;
@@ -52,7 +53,7 @@ const NEVER = Number.MIN_SAFE_INTEGER;
  * An impression is remembered for its window and the grace after it. Until then a conversion inside the window counts even if it is
  * delivered after the window, and a later conversion is "late". Afterwards the impression is forgotten, and its id is "unknown".
  */
-export class Pending {
+export class Ledger {
   readonly #inMs: boolean;
   /** Greatest age of an impression at which a conversion counts, and at which the impression is remembered. */
   readonly #span: number;
@@ -150,7 +151,7 @@ export class Pending {
    * Takes a conversion. The order of arrival does not change the final rewards. `observe` gets a changed reward before anything else
    * changes: if it throws, the conversion has not arrived. @throws {RangeError} if the conversion lies long before the impression.
    */
-  convert(id: string, conversion: Conversion, observe: (impression: Impression, registration: Registration) => void): Registration {
+  convert(id: string, conversion: Conversion, observe: (impression: Impression, change: RewardChange) => void): RewardChange {
     const impression = this.get(id);
     if (!impression) return { status: "unknown" };
     if (this.#inMs) checkConversionTime("at", conversion.at, impression.now as number);
@@ -171,7 +172,7 @@ export class Pending {
     if (conversions.length > 1) conversions.sort(compareEvents);
     const [before, after] = [this.#outcomes(impression), this.#outcomes({ ...impression, conversions })];
     const reward = this.#observedReward(after, conversions);
-    const registration: Registration = {
+    const change: RewardChange = {
       status: conflict ? "conflict" : "applied",
       previous,
       reward,
@@ -179,23 +180,23 @@ export class Pending {
       ...(this.#inMs && { delay: { before: firstDelay(before), after: firstDelay(after) } }),
       ...(this.#goals && { goals: { before, after } }),
     };
-    const changed = reward !== previous || registration.delay?.before !== registration.delay?.after;
-    if (reward !== undefined && (changed || (this.#goals && !isSame(before, after)))) observe(impression, registration);
+    const changed = reward !== previous || change.delay?.before !== change.delay?.after;
+    if (reward !== undefined && (changed || (this.#goals && !isSame(before, after)))) observe(impression, change);
     impression.conversions = conversions;
     impression.reward = reward;
-    return registration;
+    return change;
   }
 
   /** The first event of an impression without declared goals: the usual one, which needs no lists of outcomes. */
-  #convertFirst(impression: Impression, conversion: Conversion, observe: (impression: Impression, registration: Registration) => void) {
+  #convertFirst(impression: Impression, conversion: Conversion, observe: (impression: Impression, change: RewardChange) => void) {
     const reward = conversion.reward ?? undefined;
     const common = { status: "applied", previous: undefined, reward } as const;
     const after = reward === undefined ? undefined : Math.max(conversion.at - (impression.now as number), 0);
-    const registration: Registration = this.#inMs ? { ...common, delay: { before: undefined, after } } : common;
-    if (reward !== undefined) observe(impression, registration);
+    const change: RewardChange = this.#inMs ? { ...common, delay: { before: undefined, after } } : common;
+    if (reward !== undefined) observe(impression, change);
     impression.conversions = [conversion];
     impression.reward = reward;
-    return registration;
+    return change;
   }
 
   /** Greatest age at which a conversion of a goal counts. */
@@ -236,7 +237,7 @@ export class Pending {
    * Takes the impressions that another ledger with the same window in ms remembers. All are then in order of time and id, and numbered by
    * the rounds of both. @throws {SnapshotError} code `differs` for an impression that both have.
    */
-  merge(other: Pending): void {
+  merge(other: Ledger): void {
     const added = other.#queue.slice(other.#forgotten);
     for (const { id } of added) {
       if (this.#byId.has(id))

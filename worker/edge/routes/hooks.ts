@@ -15,7 +15,7 @@ import { forgeryLimit, type Signed } from "../access/rate-limit.ts";
 import { countOrder } from "../order-figures.ts";
 import { type HookQuery, hookQuery } from "../senders/hook-query.ts";
 import { type Attribute, type Reading, type RefundMessage, refundSales, type Sale } from "../senders/sender.ts";
-import { senderOf } from "../senders/table.ts";
+import { senderOf } from "../senders/sender-of.ts";
 import { tokenSigner } from "../token-signer.ts";
 import { type ConversionResult, ingestNamed } from "./conversions.ts";
 

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { CoreProcess } from "../../../../src/core/core-process.ts";
-import { Pending } from "../../../../src/ledger/ledger.ts";
+import { Ledger } from "../../../../src/ledger/ledger.ts";
 import { GaussianProcess } from "../../../../src/model/gaussian-process/gaussian-process.ts";
 import { parseGaussianProcess } from "../../../../src/model/gaussian-process/gaussian-process-settings.ts";
 import { freshCore } from "../../../support/core.ts";
@@ -47,13 +47,13 @@ it("a process in a domain merges its rows when they come to twice its points", (
 });
 
 it.each([10, 10_000])("impressions are let go of at the cost of a few steps each, where %d are remembered", (rounds) => {
-  const pending = new Pending({ rounds, grace: 0 }, 0);
+  const ledger = new Ledger({ rounds, grace: 0 }, 0);
   const set = vi.spyOn(Map.prototype, "set");
   let steps = 0;
   try {
     for (let round = 1; round <= 20_000; round++) {
-      pending.advance({ round });
-      pending.register(`${round}`, { features: Float64Array.of(round), slot: 0, round });
+      ledger.advance({ round });
+      ledger.register(`${round}`, { features: Float64Array.of(round), slot: 0, round });
       steps += set.mock.calls.length;
       set.mockClear();
       expect(steps).toBeLessThanOrEqual(3 * round);

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { encoder } from "../../../../src/encoding/encoder.ts";
 import type { NamedFeatures } from "../../../../src/encoding/terms.ts";
-import { Pending } from "../../../../src/ledger/ledger.ts";
+import { Ledger } from "../../../../src/ledger/ledger.ts";
 import { DelayedPosterior } from "../../../../src/model/pending/delayed-posterior.ts";
 import type { Posterior } from "../../../../src/model/posterior.ts";
 
@@ -38,11 +38,11 @@ it.each(["exact", "buffered"] as const)("%s widths of closed windows are not kep
 });
 
 it("impressions past their grace are not kept", () => {
-  const pending = new Pending({ rounds: 10, grace: 10 }, 0);
-  const bytes = retained(pending, () => {
+  const ledger = new Ledger({ rounds: 10, grace: 10 }, 0);
+  const bytes = retained(ledger, () => {
     for (let round = 1; round <= 100_000; round++) {
-      pending.advance({ round });
-      pending.register(`impression ${round}`, { features: Float64Array.of(round), slot: 0, round });
+      ledger.advance({ round });
+      ledger.register(`impression ${round}`, { features: Float64Array.of(round), slot: 0, round });
     }
   });
   expect(bytes).toBeLessThan(6 * MEGABYTE);

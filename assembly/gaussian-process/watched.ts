@@ -12,7 +12,7 @@ import { allFinite, factorRow, splat, subtractProduct } from "../matrix/linalg";
 import { allocateDoubles, release } from "../memory";
 import { clearRows, copyVector, LANES, packPanel, PANEL_ROW, storeRow } from "../matrix/panel";
 
-// A group has a block of (d + 2) x 16 in `gp.domain`: its candidates, as panels of d x 4; their prior variances minus the squares of
+// A group has a block of (d + 2) x 16 in `gp.watched`: its candidates, as panels of d x 4; their prior variances minus the squares of
 // the first `reduced` rows of V; their means over the first `summed` rows. The chunks in `gp.solved` hold V.
 
 /** Doubles per candidate in a group's block, without its d features. */
@@ -31,23 +31,23 @@ export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
   const d = gp.dimension;
   const groups = (k + GROUP - 1) / GROUP;
   // Two doubles hold one `Progress`.
-  const domain = allocateDoubles(<u64>groups * ((d + KEPT) * GROUP + 2));
-  if (!domain) return OUT_OF_MEMORY;
+  const watched = allocateDoubles(<u64>groups * ((d + KEPT) * GROUP + 2));
+  if (!watched) return OUT_OF_MEMORY;
   for (let group: usize = 0; group < groups; group++) {
     for (let p: usize = 0; p < PANELS; p++) {
       const start = min(group * GROUP + p * LANES, k);
-      packPanel(xs + ((start * d) << 3), min(LANES, k - start), d, domain + group * blockBytes(gp) + p * d * PANEL_ROW);
+      packPanel(xs + ((start * d) << 3), min(LANES, k - start), d, watched + group * blockBytes(gp) + p * d * PANEL_ROW);
     }
   }
-  release(gp.domain);
+  release(gp.watched);
   releaseChunks(gp.solved);
   release(gp.prior);
   gp.prior = 0;
-  gp.domain = domain;
-  gp.domainSize = k;
+  gp.watched = watched;
+  gp.watchedSize = k;
   gp.solved = 0;
   gp.solvedCapacity = 0;
-  gp.progress = domain + groups * blockBytes(gp);
+  gp.progress = watched + groups * blockBytes(gp);
   gp.progressEnd = gp.progress + groups * offsetof<Progress>();
   gp.solvedRows = 0;
   gp.summedRows = 0;
@@ -64,7 +64,7 @@ export function gpWatch(gp: GaussianProcess, xs: usize, k: usize): i32 {
 function reserve(gp: GaussianProcess): bool {
   const first = gp.solvedCapacity;
   if (first >= gp.size) return true;
-  const chunk = createChunk((gp.domainSize + GROUP - 1) / GROUP, first, gp.capacity);
+  const chunk = createChunk((gp.watchedSize + GROUP - 1) / GROUP, first, gp.capacity);
   if (!chunk) return false;
   let last = gp.solved;
   while (last && changetype<Chunk>(last).next) last = changetype<Chunk>(last).next;
@@ -186,7 +186,7 @@ function reduceGroup(gp: GaussianProcess, group: usize, from: usize, to: usize, 
  * the first changed row on, counting the changes since the last call but one. k n if this row is earlier than those summed before.
  */
 export function gpScoreWatched(gp: GaussianProcess, means: usize, variances: usize): i32 {
-  const k = gp.domainSize;
+  const k = gp.watchedSize;
   if (!reserve(gp)) return OUT_OF_MEMORY;
   const z = whitened(gp);
   for (let start: usize = 0; start < k; start += GROUP) {
@@ -201,7 +201,7 @@ export function gpScoreGroup(gp: GaussianProcess, group: usize, means: usize, va
   if (!reserve(gp)) return OUT_OF_MEMORY;
   scoreGroup(gp, group, whitened(gp), means, variances);
   gp.meansAsked = true;
-  const count = min(GROUP, gp.domainSize - group * GROUP);
+  const count = min(GROUP, gp.watchedSize - group * GROUP);
   return allFinite(means, count) && allFinite(variances, count) ? OK : NOT_FINITE;
 }
 
@@ -216,10 +216,10 @@ function scoreGroup(gp: GaussianProcess, group: usize, z: usize, means: usize, v
   const settled = max(n, 1) - 1;
   const kept = max(summed, min(settled, gp.changedRow));
   const result = gp.work;
-  const candidates = gp.domain + group * blockBytes(gp);
+  const candidates = gp.watched + group * blockBytes(gp);
   const remaining = candidates + d * GROUP_ROW;
   const sums = remaining + GROUP_ROW;
-  const count = min(GROUP, gp.domainSize - group * GROUP);
+  const count = min(GROUP, gp.watchedSize - group * GROUP);
 
   fillRows(gp, group, candidates, progress.solved);
   for (let at = gp.solved; at; at = changetype<Chunk>(at).next) {
@@ -246,7 +246,7 @@ function scoreGroup(gp: GaussianProcess, group: usize, z: usize, means: usize, v
 
 /** values[x] -= <column x of V, vector (n)> for all watched candidates. V is that of the last `gpScoreWatched`. */
 export function subtractWatched(gp: GaussianProcess, vector: usize, values: usize): void {
-  const k = gp.domainSize;
+  const k = gp.watchedSize;
   const sums = gp.work;
   for (let start: usize = 0; start < k; start += GROUP, values += GROUP << 3) {
     clearRows(sums, PANELS);

@@ -1,4 +1,4 @@
-import { improvement, logImprovement } from "../numbers/normal";
+import { improvement, logImprovement } from "../numbers/improvement";
 
 /** u, h(u), log h(u) in 60-digit arithmetic, rounded. */
 const KNOWN: f64[] = [
