@@ -43,7 +43,7 @@ export async function start(folder: string, print: (line: string) => void): Prom
 }
 
 /** The package's own configuration, for a worker of this command. */
-export function starterConfig(text: string): string {
+function starterConfig(text: string): string {
   return text
     .replace(/"main": "[^"]*"/, `"main": "${ENTRY}"`)
     .replace("docs/deploy.md explains each", "https://github.com/afterclick/afterclick/blob/main/docs/deploy.md explains each");

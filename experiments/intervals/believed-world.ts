@@ -4,7 +4,7 @@ import { type DefaultModel, defaultModel, type ModelOptions } from "../shop/defa
 import type { Shop, Visit } from "../shop/shop.ts";
 
 /** A conversion that a visit leads to, if the product is shown. */
-export interface Reached {
+interface Reached {
   readonly goal?: string;
   readonly reward: number;
   readonly delayMs: number;

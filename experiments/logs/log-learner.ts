@@ -41,7 +41,7 @@ export function mostClicked(items: number): LogLearner {
 }
 
 /** A policy that learns nothing. */
-export const fixed = (chances: LogLearner["chances"]): LogLearner => ({ chances, learn() {} });
+const fixed = (chances: LogLearner["chances"]): LogLearner => ({ chances, learn() {} });
 
 /** Shows each item with the same probability. */
 export const uniformly: LogLearner = fixed(({ count }) => new Float64Array(count).fill(1 / count));

@@ -1,7 +1,7 @@
 import type { Stream } from "../../src/simulation/stream.ts";
 
 /** The candidates of a visitor, and what they bring. */
-export interface Visit {
+interface Visit {
   /** Candidates: actions x dimension, row-major. */
   readonly points: Float64Array;
   /** Chance of a click on each action, and of a purchase after a click. */

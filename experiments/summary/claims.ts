@@ -199,11 +199,6 @@ function found(results: readonly Result[], names: Parameters<Look>): Result {
   return result;
 }
 
-export const means =
-  (results: readonly Result[]): Look =>
-  (...names) =>
-    found(results, names).mean;
-
 /** Looks up means, and keeps the results that were looked up. `has`: whether there is such a result. */
 export function watched(results: readonly Result[]) {
   const used: Result[] = [];

@@ -4,7 +4,7 @@ import type { Session } from "./session.ts";
 import { profileOf, stage } from "./story.ts";
 
 /** Visitors of one simulation. */
-export const VISITORS = 200;
+const VISITORS = 200;
 
 /** Starts a simulation. */
 export function SendVisitors({ session }: { session: Session }) {

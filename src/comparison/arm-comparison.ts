@@ -23,7 +23,7 @@ export interface ComparisonOptions {
 type Delays = Pick<DelayEstimate, "below" | "distribution" | "followed">;
 
 /** Treatment minus control, with an interval that holds at all looks together. */
-export interface Difference {
+interface Difference {
   readonly value: number;
   readonly low: number;
   readonly high: number;
@@ -43,7 +43,7 @@ export interface ArmComparison {
 }
 
 /** Converted lists that each arm needs. The normal approximation is poor below. */
-export const FEW = 30;
+const FEW = 30;
 
 /** Sums of one arm in one stratum. */
 interface Arm {

@@ -21,10 +21,10 @@ export interface ScoreRequest extends SampleRequest, Moment {
 }
 
 /** Request to a rule that chooses in its own domain. */
-export type ProposeRequest = Omit<ScoreRequest, keyof CandidateRows | "draws" | "limit" | "families">;
+type ProposeRequest = Omit<ScoreRequest, keyof CandidateRows | "draws" | "limit" | "families">;
 
 /** A point of a rule's own domain. */
-export interface Proposal {
+interface Proposal {
   readonly index: number;
   readonly features: Float64Array;
   readonly score: number;

@@ -21,7 +21,7 @@ export function shareOf({ killed, survived }: Pick<Score, "killed" | "survived">
   return { value, low: Math.max(0, centre - half), high: Math.min(1, centre + half) };
 }
 
-export function total(scores: readonly Score[]): Score {
+function total(scores: readonly Score[]): Score {
   const sum = (of: "killed" | "survived" | "equivalent"): number => scores.reduce((all, score) => all + score[of], 0);
   return { folder: "all", killed: sum("killed"), survived: sum("survived"), equivalent: sum("equivalent") };
 }

@@ -13,7 +13,7 @@ export const finite = v.pipe(v.number(), v.finite());
 export type Refusal = v.GenericSchema<never, never>;
 const anything = v.custom<never>(() => true);
 
-export const noList: Refusal = v.custom<never>(
+const noList: Refusal = v.custom<never>(
   () => false,
   ({ input }) => `expected an object, got ${got(input)}`,
 );

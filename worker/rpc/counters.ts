@@ -30,7 +30,7 @@ export const COUNTERS = [...LEARNT, ...DELIVERIES, ...INCIDENTS];
 export type CounterName = (typeof COUNTERS)[number];
 /** Figures that are counted by goal: converted impressions, orders and refunds, and the sums of both. */
 export const GOAL_FIGURES = ["converted", "orders", "refunds", "paid", "refunded"] as const;
-export type GoalFigure = (typeof GOAL_FIGURES)[number];
+type GoalFigure = (typeof GOAL_FIGURES)[number];
 /** Of one goal. Sums are in its currency. */
 export type GoalFigures = Readonly<Record<GoalFigure, number>>;
 export type GoalCounter = `goal ${GoalFigure} ${string}`;

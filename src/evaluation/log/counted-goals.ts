@@ -15,7 +15,7 @@ export interface CountedGoal {
 }
 
 /** A reward that has come by the time of the evaluation. */
-export interface Arrived {
+interface Arrived {
   /** Place of its goal. */
   readonly goal: number;
   /** Times the weight of the goal. */

@@ -34,7 +34,7 @@ export function parseBatches(options: BatchSettings, others: readonly string[]):
 }
 
 /** The best candidate. */
-export interface Best {
+interface Best {
   readonly index: number;
   readonly score: number;
   readonly mean: number;

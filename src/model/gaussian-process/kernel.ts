@@ -19,7 +19,7 @@ const KERNEL_IDS = {
   "additive-matern32": ADDITIVE_MATERN32,
 } as const;
 
-export type KernelName = keyof typeof KERNEL_IDS;
+type KernelName = keyof typeof KERNEL_IDS;
 
 /** A covariance function as a plain value. r = |(x - x') / lengthscale| in the formulas below. */
 export interface Kernel {

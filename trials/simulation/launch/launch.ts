@@ -21,7 +21,7 @@ interface Shop {
 
 const tenths = Array.from({ length: 10 }, (_, i) => (i + 1) / 10);
 
-export const shops: Readonly<Record<string, Shop>> = {
+const shops: Readonly<Record<string, Shop>> = {
   "1 to 10 %, mean delay 5 s": { rates: tenths.map((each) => each * 0.1), meanDelayMs: 5000 },
   "5 to 50 %, mean delay 2 s": { rates: tenths.map((each) => each * 0.5), meanDelayMs: 2000 },
 };

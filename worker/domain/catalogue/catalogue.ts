@@ -9,7 +9,7 @@ export const MOST_CHARACTERS = 2 ** 18;
  * Most bytes of all actions as JSON. A value in KV has 25 MiB. A message to another shard has 32 MiB, and may take two bytes for each. An
  * isolate of 128 MB holds the text and its objects.
  */
-export const MOST_BYTES = 16_000_000;
+const MOST_BYTES = 16_000_000;
 
 /** The candidates of a request. */
 export interface Candidates {

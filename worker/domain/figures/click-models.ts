@@ -15,11 +15,11 @@ export interface ShownItem {
 export type RandomList = readonly ShownItem[];
 
 /** From simple to complex. */
-export const CLICK_MODELS = ["no-bias", "position-based", "item-position"] as const;
+const CLICK_MODELS = ["no-bias", "position-based", "item-position"] as const;
 export type ClickModelName = (typeof CLICK_MODELS)[number];
 
 /** A click model on lists that it was not fitted to. */
-export interface ClickModel {
+interface ClickModel {
   readonly name: ClickModelName;
   /** Mean log-likelihood of an impression, in nats. */
   readonly logLikelihood: number;

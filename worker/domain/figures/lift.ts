@@ -71,7 +71,7 @@ export interface GoalLift {
   readonly shares: readonly LiftedShare[];
 }
 
-export interface LiftedShare {
+interface LiftedShare {
   /** Null: isolates decided by an older share than the learner's. */
   readonly holdout: number | null;
   readonly lists: { readonly policy: number; readonly holdout: number };

@@ -23,7 +23,7 @@ export interface Sale {
 export type Attribute = (impressionIds: readonly unknown[], document: unknown, line?: unknown) => Attribution | undefined;
 
 /** A request before its signature is verified. */
-export interface SignedRequest {
+interface SignedRequest {
   readonly headers: Headers;
   readonly body: () => Promise<ArrayBuffer>;
   /** Milliseconds since 1970. */
