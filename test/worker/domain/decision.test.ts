@@ -198,12 +198,9 @@ describe("a probability that is told", () => {
   const sampling = { policy: "otf-lin-ts", options: { exploration: 0.5 } };
   const settings: [string, Partial<ModelBody>][] = [
     ["a Thompson policy that knows its samples", { ...sampling, draws: 200 }],
-    ["a Thompson policy of Gaussian processes", { policy: "gp-ts-sdf", options: { kernel: { name: "linear" } }, draws: 50 }],
     ["one that leaves each action a share", { ...sampling, draws: 200, minimumShare: 0.1 }],
     ["a greedy one that leaves each action a share", { ...sampling, greedy: true, minimumShare: 0.05 }],
     ["a deterministic one that leaves each action a share", { policy: "otf-lin-ucb", minimumShare: 0.15 }],
-    ["epsilon-greedy", { policy: "epsilon-greedy", options: { kernel: { name: "linear" } } }],
-    ["uniform", { policy: "uniform" }],
   ];
   it.each(settings)("is the long-run frequency of %s", async (_, config) => {
     const served = await servedBy(config);

@@ -105,7 +105,7 @@ it("states in a log what it told its policy, so that a log that is read by these
   expect(await logOf(model)).toContainEqual(expect.objectContaining({ type: "conversion", reward: 2867 / 4096, status: "applied" }));
 });
 
-it("says how a reward was rounded, for every status that stores it", async () => {
+it("says how a reward was rounded, for every status that stores it, and what a conflict is", async () => {
   const model = await createModel({ goals: { order: { weight: 1 } } });
   const [impressionId] = await show(model, {});
   const rounding = async (reward: number, id: string) =>
@@ -115,6 +115,8 @@ it("says how a reward was rounded, for every status that stores it", async () =>
   expect(await rounding(0.7, "msg_rounding")).toEqual([{ impressionId, status: "duplicate", rounded }]);
   expect(await rounding(0.0001, "msg_tiny")).toEqual([{ impressionId, status: "applied", rounded: { from: 0.0001, to: 0 } }]);
   expect(await rounding(0.75, "msg_exact")).toEqual([{ impressionId, status: "applied" }]);
+  const conflict = { impressionId, status: "conflict", detail: expect.stringMatching(/came before with another reward.*name of its own/) };
+  expect(await rounding(0.5, "msg_exact")).toEqual([conflict]);
   const items = [
     { impressionId, goal: "order", reward: 1.1 },
     { impressionId, goal: "ordr", reward: 0.5 },

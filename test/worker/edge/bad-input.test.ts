@@ -39,6 +39,14 @@ it.each([
   ["a list for the body", [], 400, /^expected an object, got a list of 0$/],
   ["a list for options", { window, options: [] }, 400, /options: expected an object/],
   ["a list for limits", { window, limits: [] }, 400, /limits: expected an object/],
+  ["a window as a text", { window: "7d" }, 400, /^window: expected \{ "ms": 604800000 \} for a week, got "7d"$/],
+  ["a window as a number", { window: 604_800_000 }, 400, /^window: expected \{ "ms": 604800000 \} for a week, got /],
+  [
+    "a goal's window as a text",
+    { window, goals: { click: { weight: 1, window: "7d" } } },
+    400,
+    /^goals\.click\.window: expected \{ "ms": 604800000 \}/,
+  ],
   ["a window without end", { window: { ms: -1 } }, 422, /window\.ms/],
   ["an unknown key", { window, polcy: "uniform" }, 400, /^polcy: there is no such field; did you mean "policy"\?$/],
   ["an unknown policy", { window, policy: "best" }, 422, /policy: expected one of/],
@@ -120,6 +128,23 @@ it("refuses to register a token of another model, action or time", async () => {
   ]) {
     await expectProblem("POST", `/v1/models/${model}/impressions`, [item], 422, /another model, action or time/);
   }
+});
+
+it.each([
+  ["GET", "/v1/models/shop/recommendations", "POST"],
+  ["GET", "/v1/conversions", "POST"],
+  ["DELETE", "/v1/beacon", "POST"],
+  ["PUT", "/v1/models", "GET"],
+  ["POST", "/v1/models/shop", "GET, PUT, PATCH, DELETE"],
+])("%s %s names the methods of the address", async (method, path, allowed) => {
+  const { status, headers, body } = await call(method, path);
+  expect(status).toBe(405);
+  expect(headers.get("allow")?.split(", ").sort()).toEqual(allowed.split(", ").sort());
+  expect(body).toMatchObject({
+    status: 405,
+    title: "Another method",
+    detail: expect.stringMatching(/^\w+: expected [A-Z ]+ at this address$/i),
+  });
 });
 
 it.each(["text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "application/octet-stream", "no type"])(

@@ -586,7 +586,11 @@ describe("a variable", () => {
     ["keys with a quote", { AFTERCLICK_SECRET_KEY: `"${PASTED}"`, AFTERCLICK_PUBLISHABLE_KEY: `"${PASTED}"` }],
     ["webhook secrets of another form", { AFTERCLICK_WEBHOOK_SECRET: `${PASTED}=${PASTED}` }],
     ["keys that are too short", { AFTERCLICK_TOKEN_KEY: "s3cret-Value", AFTERCLICK_JOIN_KEY: "s3cret-Value" }],
-    ["short secrets of senders", { AFTERCLICK_STRIPE_SECRET: "s3cret-Value", AFTERCLICK_SHOPIFY_SECRET: "s3cret-Value" }],
+    [
+      "short secrets of senders",
+      { AFTERCLICK_STRIPE_SECRET: "s3cret-Value", AFTERCLICK_SHOPIFY_SECRET: "s3cret-Value" },
+      "AFTERCLICK_STRIPE_SECRET: expected values of 16 or more characters; set the whole secret again",
+    ],
   ])("is repeated neither to strangers nor in the log: %s", async (_, variables, place) => {
     const answers = [
       ["GET", "/"],

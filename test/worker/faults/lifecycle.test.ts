@@ -13,7 +13,6 @@ import {
   HOUR_MS,
   keep,
   learnerOf,
-  type Reply,
   recommend,
   show,
   stateOf,
@@ -32,31 +31,6 @@ it("lists what was created", async () => {
   const { body } = await call("GET", "/v1/models");
   expect(body.models).toContainEqual(expect.objectContaining({ model, policy: "otf-lin-ucb", serving: "learner" }));
   expect((await call("GET", "/v1/models/nothing")).status).toBe(404);
-});
-
-it("takes a configuration that concerns no more than how it decides, at any time", async () => {
-  const model = await createModel();
-  const [impressionId] = await show(model, {});
-  const { digest, published } = await describeModel(model);
-  const changes = {
-    serving: "edge",
-    draws: 7,
-    greedy: true,
-    holdout: 0.25,
-    minimumShare: 0.125,
-    defaultAction: "mug",
-    limits: { open: 3, bytes: 5_000_000 },
-    retention: { ms: 2 * DAY_MS },
-    publish: { ms: 5000 },
-  };
-  for (const [name, value] of Object.entries(changes)) {
-    const changed = await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, serving: "learner", [name]: value });
-    expect(changed).toMatchObject({ status: 200, body: { [name]: value, digest } });
-    expect(await describeModel(model)).toMatchObject({ [name]: value });
-  }
-  expect((await describeModel(model)).published?.version).toBeGreaterThan(published?.version as number);
-  expect(statusesOf(await convert({ impressionId, reward: 1 }))).toEqual(["applied"]);
-  await expectConsistent(model);
 });
 
 it("goes by a changed configuration at once, at the edge as well", async () => {
@@ -91,15 +65,6 @@ describe("a change of some options", () => {
     expect(status).toBe(200);
     expect(body).toMatchObject({ ...before, limits: { ...before.limits, open: 9000 }, defaultAction: "lamp" });
     expect(await logOf(model)).toContainEqual(expect.objectContaining({ type: "mark", mark: "configuration" }));
-  });
-
-  it("is the same as a PUT that names the same and the window", async () => {
-    const [one, other] = [await createModel(), await createModel()];
-    const change = { holdout: 0.1, serving: "edge", limits: { bytes: 5_000_000 } };
-    const described = ({ body: { model: _, generation: __, published: ___, bytes: ____, ...rest } }: Reply) => rest;
-    expect(described(await patch(one, change))).toEqual(
-      described(await call("PUT", `/v1/models/${other}`, { window: { ms: HOUR_MS }, ...change })),
-    );
   });
 
   it("changes nothing if it names nothing, or what is stored", async () => {

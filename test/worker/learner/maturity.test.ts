@@ -6,7 +6,7 @@ import { stream } from "../../support/scenario.ts";
 import { call, convert, createModel, HOUR_MS, learnerOf, recommend, show, statusesOf } from "../support/client.ts";
 import { bucketOf, closing, DAY_MS, forgetting, MINUTE_MS, QUARTER_MS, ring, tick, useClock } from "../support/clock.ts";
 import { delayFigures, orTooFew } from "../support/delay-figures.ts";
-import { expectDelays, type Line, logOf } from "../support/fold.ts";
+import { counts, expectDelays, type Line, logOf, outcomeOf } from "../support/fold.ts";
 import { lived } from "../support/lived.ts";
 
 useClock();
@@ -17,17 +17,11 @@ async function delayOf(model: string): Promise<Delay> {
 }
 
 /** Time of the first conversion of each impression that has converted and is not fully retracted. */
-function conversionsOf(lines: readonly Line[]): { shownAt: number; at: number }[] {
-  const counting = lines.filter(({ type, status }) => type === "conversion" && (status === "applied" || status === "conflict"));
-  const byImpression = Map.groupBy(counting, ({ impression }) => impression);
+function conversionsOf([{ config }, ...lines]: readonly Line[]): { shownAt: number; at: number }[] {
+  const byImpression = Map.groupBy(lines.filter(counts), ({ impression }) => impression);
   return shownIn(lines).flatMap(({ id, shownAt }) => {
-    const conversions = byImpression.get(id) ?? [];
-    const later = (a: Line, b: Line) => (b.at - a.at || (b.event > a.event ? 1 : b.event < a.event ? -1 : b.reward - a.reward) > 0 ? b : a);
-    const latest = Array.from(Map.groupBy(conversions, ({ goal }) => goal).values(), (ofGoal) => ofGoal.reduce(later));
-    if (latest.every(({ reward }) => reward === null)) return [];
-    const counted = latest.filter(({ reward }) => reward !== null).map(({ goal }) => goal);
-    const times = conversions.filter(({ reward, goal }) => reward !== null && counted.includes(goal)).map(({ at }) => at);
-    return { shownAt, at: Math.max(shownAt, Math.min(...times)) };
+    const { delay } = outcomeOf(byImpression.get(id) ?? [], config.goals, shownAt) ?? {};
+    return delay === undefined ? [] : { shownAt, at: shownAt + delay };
   });
 }
 

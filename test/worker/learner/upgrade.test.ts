@@ -14,11 +14,6 @@ import { deployOther, ringUntil } from "../support/upgrade.ts";
 useClock();
 
 const IN_ORDER = ["tent", "mug", "lamp"];
-const points = [
-  [0, 0],
-  [0.5, 0.25],
-  [1, 1],
-];
 
 const models: [name: string, body: object, learners: number][] = [
   ["an isolate", { serving: "edge", holdout: 0.5, minimumShare: 0.01 }, 1],
@@ -110,23 +105,6 @@ describe.each(models)("a model that %s serves", (_, body, count) => {
     const lines = await exported(model);
     await verify(() => lines);
   });
-});
-
-it("a model whose policy has a domain of its own begins it anew, and learns its log", async () => {
-  const model = "own-domain";
-  await call("PUT", `/v1/models/${model}`, { policy: "gp-ucb-sdf", options: { domain: { points } }, window: { ms: 3_600_000 } });
-  const [first] = await recommend(model);
-  await convert({ impressionId: first, reward: 1 });
-  tick(MINUTE_MS);
-  await keep(model);
-  await deployOther(model);
-  const { status, body } = await call("POST", `/v1/models/${model}/recommendations`, {});
-  expect([status, body.arm]).toEqual([201, "catalogue"]);
-  expect(points).toContainEqual(body.actions[0].features);
-  expect(statusesOf(await convert({ impressionId: body.actions[0].impressionId, reward: 1 }))).toEqual(["applied"]);
-  await ringUntil(async () => (await describeModel(model)).relearning === null, [model]);
-  expect((await describeModel(model)).counts).toMatchObject({ impressions: 2, converted: 2 });
-  expect((await call("POST", `/v1/models/${model}/recommendations`, {})).body.arm).toBe("policy");
 });
 
 it("traffic goes on through an upgrade of 3,000 impressions: no answer without a list, and no conversion lost", async () => {

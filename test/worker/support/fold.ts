@@ -27,10 +27,11 @@ export const linesOf = (text: string): Line[] =>
     });
 
 const isLive = ({ type, state }: Line) => type === "impression" && state === "live";
-const counts = ({ type, status }: Line) => type === "conversion" && (status === "applied" || status === "conflict");
+/** Whether a line is a conversion that counts. */
+export const counts = ({ type, status }: Line) => type === "conversion" && (status === "applied" || status === "conflict");
 
 /** Outcome of an impression's conversions: 0 and not converted if all are retracted, undefined before the first. Delays need `shownAt`. */
-function outcomeOf(conversions: readonly Line[], goals: Readonly<Record<string, { weight: number }>> | null, shownAt = 0) {
+export function outcomeOf(conversions: readonly Line[], goals: Readonly<Record<string, { weight: number }>> | null, shownAt = 0) {
   if (conversions.every(({ reward }) => reward === null)) return undefined;
   const rank = ({ at, event, reward }: Line) => [at, event, reward ?? Number.NEGATIVE_INFINITY];
   const before = (a: Line, b: Line) => rank(a).findIndex((value, i) => value !== rank(b)[i]);
