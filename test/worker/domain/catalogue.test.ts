@@ -37,23 +37,6 @@ const shownIn = async (model: string, body: object, options: CallOptions = {}): 
   return reply.body.actions.map(({ id }: { id: string }) => id);
 };
 
-it.each<[string, object, string[]]>([
-  ["one text", { brand: "Acme" }, ["boots", "shoes"]],
-  ["a list of texts", { brand: ["Acme", "Umbra"] }, ["boots", "hat", "scarf", "shoes"]],
-  ["a greatest number", { price: { max: 35 } }, ["hat", "scarf"]],
-  ["a range", { price: { min: 35, max: 80 } }, ["hat", "shoes"]],
-  ["a number", { price: 80 }, ["shoes"]],
-  ["a flag", { sale: true }, ["hat", "shoes"]],
-  ["an entry of a list", { sizes: "s" }, ["boots"]],
-  ["several conditions", { brand: "Umbra", sale: true }, ["hat"]],
-  ["no condition", {}, ["boots", "hat", "lamp", "scarf", "shoes"]],
-])("offers what passes a filter by %s", async (_, filter, expected) => {
-  const model = await shop();
-  expect((await shownIn(model, { filter, limit: 9 })).toSorted()).toEqual(expected);
-  const [given] = expected;
-  expect(await shownIn(model, { filter, actions: [{ id: given }, { id: "lamp" }], exclude: ["lamp"] })).toEqual([given]);
-});
-
 it.each<[string, object, number, string]>([
   ["an unknown attribute", { filter: { bramd: "Acme" } }, 422, 'filter.bramd: no action has the attribute bramd; did you mean "brand"?'],
   ["a text where numbers are", { filter: { price: "80" } }, 422, "filter.price: expected a number or a range with min and max, as actions"],
