@@ -1,8 +1,8 @@
-import type { RequestKeys } from "../domain/ids/join-key.ts";
 import type { Environment } from "../environment.ts";
 import { Problem } from "../protocol/problem.ts";
-import type { Recommendation } from "../rpc/message.ts";
-import { type EdgeRequest, ModelCache } from "./model-cache.ts";
+import { type LearnerCall, learner } from "../rpc/learner-client.ts";
+import type { Recommendation, RecommendRequest } from "../rpc/message.ts";
+import { type Background, ModelCache } from "./model-cache.ts";
 
 /** The models that one isolate serves. */
 export class Edge {
@@ -14,24 +14,20 @@ export class Edge {
    *
    * @throws {Problem} 404 if there is no such model, 503 if neither a publication nor the learner can be reached.
    */
-  async recommend(
-    env: Environment,
-    context: Pick<ExecutionContext, "waitUntil">,
-    model: string,
-    request: EdgeRequest,
-    keys: RequestKeys,
-  ): Promise<Recommendation> {
+  async recommend(env: Environment, context: Background, model: string, request: RecommendRequest): Promise<Recommendation> {
     try {
-      return await this.#cache(model).recommend(env, context, request, keys);
+      return await this.#cache(model).recommend(env, context, request);
     } catch (error) {
       if (error instanceof Problem && error.status === 404) this.drop(model);
       throw error;
     }
   }
 
-  /** Takes the learner's newest publication, after a change that this isolate has passed on. */
-  renew(env: Environment, model: string): Promise<void> {
-    return this.#cache(model).renew(env);
+  /** Passes a change on to the learner, and takes what the learner then publishes. */
+  async change<T>(env: Environment, model: string, call: LearnerCall<T>, options?: { readonly retry: boolean }): Promise<T> {
+    const answer = await learner(env, model, call, options);
+    await this.#cache(model).renew(env);
+    return answer;
   }
 
   /** Forgets a deleted model. */

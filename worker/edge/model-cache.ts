@@ -1,10 +1,10 @@
 import { Catalogue } from "../domain/catalogue/catalogue.ts";
 import { type CatalogueRecord, decodeRecord, recorded } from "../domain/catalogue/catalogue-record.ts";
-import { type DecisionRequest, decide } from "../domain/decision/decision.ts";
+import { decide } from "../domain/decision/decision.ts";
 import type { Served } from "../domain/decision/served.ts";
 import { unlearnt } from "../domain/decision/unlearnt-model.ts";
 import { homeOf } from "../domain/ids/home.ts";
-import { giverOf, type KeyHashes, type RequestKeys } from "../domain/ids/join-key.ts";
+import { giverOf, type KeyHashes } from "../domain/ids/join-key.ts";
 import { shardName } from "../domain/ids/shard.ts";
 import { EVERYTHING, isKept, NONE, type Sampling, sampled } from "../domain/impression/sampling.ts";
 import { featurizer, isEncodable, type ModelConfig } from "../domain/model/model.ts";
@@ -16,7 +16,7 @@ import { PublicationStore } from "../kv/publication-store.ts";
 import { MOST_SHARDS } from "../protocol/most.ts";
 import { Problem } from "../protocol/problem.ts";
 import { learner, Unreachable } from "../rpc/learner-client.ts";
-import type { News, Recommendation } from "../rpc/message.ts";
+import type { News, Recommendation, RecommendRequest } from "../rpc/message.ts";
 import { Outbox } from "./outbox.ts";
 
 /** How long an isolate decides after the learner has confirmed that it holds the newest, in ms. */
@@ -27,7 +27,8 @@ const RETRY_MS = 1000;
 /** An isolate takes newer publications and catalogues from the learner once in each of these intervals of the clock, in ms. */
 const CATCH_UP_MS = 1000;
 
-export type EdgeRequest = DecisionRequest & { readonly defer: boolean; readonly byPage: boolean; readonly asker?: string };
+/** What goes on after the answer. */
+export type Background = Pick<ExecutionContext, "waitUntil">;
 
 interface Held extends Edition {
   readonly catalogue: Catalogue;
@@ -58,34 +59,28 @@ export class ModelCache {
   }
 
   /** @see Edge.recommend */
-  async recommend(
-    env: Environment,
-    context: Pick<ExecutionContext, "waitUntil">,
-    request: EdgeRequest,
-    keys: RequestKeys,
-  ): Promise<Recommendation> {
+  async recommend(env: Environment, context: Background, request: RecommendRequest): Promise<Recommendation> {
     if (!this.#held) await this.#look(env);
     await this.#confirm(env, context);
     const held = this.#held;
     if (!held) throw new Problem(503, "neither a snapshot of the model nor its learner can be reached");
     const { served, catalogue, generation } = held;
     // No retry: if the learner decided and its answer was lost, a second call would show another list.
-    if (!served) return learner(env, this.#model, (stub) => stub.recommend({ ...request, keys }), { retry: false });
+    if (!served) return learner(env, this.#model, (stub) => stub.recommend(request), { retry: false });
     try {
-      return this.#decide(env, context, { generation, served: { ...served, catalogue } }, request, keys);
+      return this.#decide(env, context, { generation, served: { ...served, catalogue } }, request);
     } catch (error) {
       // A newer catalogue or configuration may allow the request.
       if (!(error instanceof Problem && (await this.#catchUp(env)))) throw error;
-      return this.recommend(env, context, request, keys);
+      return this.recommend(env, context, request);
     }
   }
 
   #decide(
     env: Environment,
-    context: Pick<ExecutionContext, "waitUntil">,
+    context: Background,
     { served, generation }: { readonly served: Served; readonly generation: number },
-    { defer, asker, ...request }: EdgeRequest,
-    keys: RequestKeys,
+    { defer, asker, keys, ...request }: RecommendRequest,
   ): Recommendation {
     const now = Date.now();
     const { config, version } = served;
@@ -139,7 +134,7 @@ export class ModelCache {
    * Asks the learner for what is newer, unless it has confirmed lately that nothing is. So a catalogue is at most 10 s older than the
    * learner's while the learner answers. While it does not, the isolate decides by what it holds, and looks into KV in the background.
    */
-  async #confirm(env: Environment, context: Pick<ExecutionContext, "waitUntil">): Promise<void> {
+  async #confirm(env: Environment, context: Background): Promise<void> {
     const now = Date.now();
     // The learner decides by its own catalogue.
     if (this.#held && !this.#held.served) return this.#lookLater(env, context);
@@ -160,7 +155,7 @@ export class ModelCache {
   }
 
   /** Looks into KV in the background, once in ten seconds. */
-  #lookLater(env: Environment, context: Pick<ExecutionContext, "waitUntil">): void {
+  #lookLater(env: Environment, context: Background): void {
     if (Math.abs(Date.now() - this.#lookedAt) >= FRESH_MS) context.waitUntil(this.#lookIntoKv(env));
   }
 

@@ -5,6 +5,8 @@ import type { Answer } from "./message.ts";
 
 const RETRY_AFTER_MS = 50;
 
+export type LearnerCall<T> = (stub: DurableObjectStub<LearnerRpc>) => Promise<Answer<T>>;
+
 /** A learner did not answer. Every other problem is its answer. */
 export class Unreachable extends Problem {
   override readonly name = "Unreachable";
@@ -22,7 +24,7 @@ export class Unreachable extends Problem {
 export async function learner<T>(
   env: Environment,
   model: string,
-  call: (stub: DurableObjectStub<LearnerRpc>) => Promise<Answer<T>>,
+  call: LearnerCall<T>,
   { retry = true }: { readonly retry?: boolean } = {},
 ): Promise<T> {
   try {

@@ -41,7 +41,7 @@ export const recommendations = (edge: Edge, guard: PageGuard) =>
     const signer = tokenSigner(c.env);
     const byPage = isByPage(c);
     const keys = hashedKeys(c.env, model, request.keys, byPage);
-    const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage, asker: askerName(c) }, keys);
+    const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage, asker: askerName(c), keys });
     const { modelVersion, policy, arm, windowEndsAt, generation, sampling, shard } = recommended;
     const actions = recommended.actions.map(({ id, action, score, mean, width, probability, features }) => ({
       impressionId: signer.sign({ id, model, action, probability, generation, modelVersion, sampling, windowEndsAt, shard }),

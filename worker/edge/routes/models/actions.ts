@@ -5,7 +5,6 @@ import { listOr, strictObject } from "../../../protocol/forms.ts";
 import { type Operations, ofModel, withBody } from "../../../protocol/operation.ts";
 import { actionsPatch, catalogueAction, catalogueActions } from "../../../protocol/schema.ts";
 import { valid } from "../../../protocol/validation.ts";
-import { learner } from "../../../rpc/learner-client.ts";
 import { secretKey } from "../../access/api-keys.ts";
 import { bodyLimit, MAX_LARGE_BYTES } from "../../access/body-limit.ts";
 import type { Edge } from "../../edge.ts";
@@ -22,14 +21,12 @@ export const actions = (edge: Edge) =>
     .use("/v1/models/:model/actions", bodyLimit(MAX_LARGE_BYTES))
     .put("/v1/models/:model/actions", secretKey, modelPath, valid("json", actionsBody), async (c) => {
       const { model } = c.req.valid("param");
-      const counted = await learner(c.env, model, (stub) => stub.setActions(c.req.valid("json")));
-      await edge.renew(c.env, model);
+      const counted = await edge.change(c.env, model, (stub) => stub.setActions(c.req.valid("json")));
       return c.json(counted, 200);
     })
     .patch("/v1/models/:model/actions", secretKey, modelPath, valid("json", actionsPatch), async (c) => {
       const { model } = c.req.valid("param");
-      const counted = await learner(c.env, model, (stub) => stub.changeActions(c.req.valid("json")));
-      await edge.renew(c.env, model);
+      const counted = await edge.change(c.env, model, (stub) => stub.changeActions(c.req.valid("json")));
       return c.json(counted, 200);
     });
 

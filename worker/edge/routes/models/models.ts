@@ -19,15 +19,13 @@ export const models = (edge: Edge) =>
     .put("/v1/models/:model", secretKey, modelPath, valid("json", modelBody), async (c) => {
       const { model } = c.req.valid("param");
       const body = c.req.valid("json");
-      const { created } = await learner(c.env, model, (stub) => stub.configure(model, body));
-      await edge.renew(c.env, model);
+      const { created } = await edge.change(c.env, model, (stub) => stub.configure(model, body));
       return c.json(await describedModel(c.env, model), created ? 201 : 200);
     })
     .patch("/v1/models/:model", secretKey, modelPath, valid("json", modelPatch), async (c) => {
       const { model } = c.req.valid("param");
       const body = c.req.valid("json");
-      await learner(c.env, model, (stub) => stub.reconfigure(body));
-      await edge.renew(c.env, model);
+      await edge.change(c.env, model, (stub) => stub.reconfigure(body));
       return c.json(await describedModel(c.env, model), 200);
     })
     .get("/v1/models/:model", secretKey, modelPath, async (c) => {

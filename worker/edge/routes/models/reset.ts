@@ -29,8 +29,7 @@ export const reset = (edge: Edge) =>
       await learner(c.env, model, (stub) => stub.relearn(changes));
       return c.json(await describedModel(c.env, model), 202);
     }
-    await learner(c.env, model, (stub) => stub.reset("window" in body ? (body as ModelBody) : null));
-    await edge.renew(c.env, model);
+    await edge.change(c.env, model, (stub) => stub.reset("window" in body ? (body as ModelBody) : null));
     return c.json(await describedModel(c.env, model), 200);
   });
 

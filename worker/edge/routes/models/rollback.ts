@@ -4,7 +4,6 @@ import { rollback as answer } from "../../../protocol/answers.ts";
 import { strictObject, wholeNumber } from "../../../protocol/forms.ts";
 import { type Operations, ofModel, withBody } from "../../../protocol/operation.ts";
 import { valid } from "../../../protocol/validation.ts";
-import { learner } from "../../../rpc/learner-client.ts";
 import { secretKey } from "../../access/api-keys.ts";
 import type { Edge } from "../../edge.ts";
 import { modelPath } from "../../model-path.ts";
@@ -16,8 +15,7 @@ export const rollback = (edge: Edge) =>
   new Hono().post("/v1/models/:model/rollback", secretKey, modelPath, valid("json", rollbackBody), async (c) => {
     const { model } = c.req.valid("param");
     const { version } = c.req.valid("json");
-    const done = await learner(c.env, model, (stub) => stub.rollBack(version), { retry: false });
-    await edge.renew(c.env, model);
+    const done = await edge.change(c.env, model, (stub) => stub.rollBack(version), { retry: false });
     return c.json(done, 200);
   });
 
