@@ -168,50 +168,6 @@ describe("a model that was made under other defaults", () => {
     expect((await describeModel(model)).modelVersion).toBe(before.modelVersion);
   });
 
-  it("keeps them where an object leaves fields out, and takes what is named", async () => {
-    const shadows = [{ name: "other", policy: "otf-lin-ts", options: { ridge: 2 } }];
-    const model = await earlier({ options: { ridge: 3 }, shadows }, (config) => ({
-      options: { ...config.options, exploration: 0.9 },
-      shadows: config.shadows.map((shadow) => ({ ...shadow, options: { ...shadow.options, exploration: 0.8 } })),
-      limits: { open: 7000, bytes: 5_000_000, deferred: 3 },
-    }));
-    const { options } = await describeModel(model);
-    const changed = await put(model, { options: { ridge: 3 }, shadows, encoder: { dimension: 256 }, limits: { open: 9000 } });
-    expect(changed.status).toBe(200);
-    expect(changed.body).toMatchObject({ options, limits: { open: 9000, bytes: 5_000_000, deferred: 3 } });
-    expect(changed.body.shadows).toMatchObject([{ options: { ridge: 2, exploration: 0.8 } }]);
-    expect((await put(model, { options: { exploration: 0.9 } })).status).toBe(200);
-  });
-
-  it("takes back what it is described as", async () => {
-    const model = await earlier({}, others);
-    const { policy, options, encoder, reward, seed, goals, limits, draws } = await describeModel(model);
-    expect((await put(model, { policy, options, encoder, reward, seed, goals, limits, draws })).status).toBe(200);
-  });
-
-  it.each<[string, object, number]>([
-    ["the present default policy", { policy: "delay-lin-ts" }, 409],
-    ["another field of an object", { options: { exploration: 0.35 } }, 409],
-    ["the present default dimension", { encoder: { dimension: 256 } }, 409],
-    ["a field that was not stored", { options: { forgetting: { halfLife: 9 } } }, 409],
-    ["numbers instead of names", { options: { dimension: 8 } }, 409],
-    ["a domain of its own", { policy: "gp-ucb", options: { kernel: { name: "matern52" }, domain: { points: [[0], [1]] } } }, 409],
-    ["fewer goals", { goals: {} }, 409],
-    ["a shadow", { shadows: [{ name: "other", policy: "otf-lin-ts" }] }, 409],
-    ["null", { options: null }, 400],
-    ["null in place of goals", { goals: null }, 400],
-    ["a wrong value", { options: { exploration: -1 } }, 422],
-    ["an unknown field", { options: { speed: 1 } }, 422],
-    ["a policy that does not exist", { policy: "nothing" }, 422],
-    ["what its policy cannot do", { local: true, holdout: 0.1 }, 422],
-  ])("refuses %s, and stays as it is", async (_, body, status) => {
-    const model = await earlier({}, others);
-    await show(model, {});
-    const before = await describeModel(model);
-    expect((await put(model, body)).status).toBe(status);
-    expect(await describeModel(model)).toEqual(before);
-  });
-
   it("has the present defaults, and their version, after a reset to a configuration", async () => {
     const model = await earlier({}, others);
     const kept = (await call("POST", `/v1/models/${model}/reset`, {})).body;
@@ -230,12 +186,7 @@ describe("a model that was made under other defaults", () => {
 
 it.each([
   ["policy", { policy: "otf-lin-ucb" }, 'policy: expected "delay-lin-ts", got "otf-lin-ucb".'],
-  ["options", { options: { exploration: 2 } }, "options.exploration: expected 0.22, got 2."],
-  ["dimension", { encoder: { dimension: 32 } }, "encoder.dimension: expected 256, got 32."],
   ["window", { window: { ms: 2 * HOUR_MS } }, "window.ms: expected 3600000, got 7200000."],
-  ["reward", { reward: { min: 0, max: 2 } }, "reward.max: expected 1, got 2."],
-  ["seed", { seed: 1 }, "seed: expected 0, got 1."],
-  ["goals", { goals: { conversion: { weight: 1 } } }, 'goals: expected null, got {"conversion":{"weight":1}}.'],
   ["shadows", { shadows: [{ name: "other", policy: "otf-lin-ucb" }] }, 'shadows.0: expected none, got {"name":"other",'],
 ])("keeps the %s that it has learnt under, and what is pending", async (_, change, difference) => {
   const model = await createModel();
