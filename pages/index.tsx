@@ -1,3 +1,5 @@
+// The script of the worker's page: the demo shop, or the dashboard behind the secret key.
+
 import { render, useLayoutEffect, useState } from "hono/jsx/dom";
 import { SHOP_MODEL } from "../src/simulation/assortment.ts";
 import { Dashboard } from "./dashboard/dashboard.tsx";

@@ -1,3 +1,5 @@
+// Builds and packs what users install. The tests of packaging run it in a copy of the repository.
+
 import { execFileSync } from "node:child_process";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";

@@ -1,3 +1,5 @@
+// The delay figures that worker and commands state: distribution, conversion rate, and an alarm for silence. No policy learns from it.
+
 import { type ConversionRate, DelayLaw } from "./model/delay/delay-law.ts";
 import { binOf, Delays, settingsOf } from "./model/delay/delays.ts";
 import { Rhythm } from "./model/delay/rhythm.ts";

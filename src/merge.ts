@@ -1,3 +1,5 @@
+// Adds up snapshots of recommenders that learnt apart, which is possible where the state is a sum.
+
 import { compileCore } from "#core-module";
 import { instantiate } from "./core/core.ts";
 import { onlyDecides } from "./policy/policy.ts";

@@ -1,3 +1,5 @@
+// The SDK's object: joins a policy, which learns, with the ledger, which says when a conversion counts.
+
 import { compileCore } from "#core-module";
 import { type Core, instantiate } from "./core/core.ts";
 import { countOf, type Points, rowOf } from "./encoding/points.ts";

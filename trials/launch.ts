@@ -1,3 +1,5 @@
+// The command `npm run launch`: what late publications cost in the first seconds of a model.
+
 import { Tinypool } from "tinypool";
 import { command, type Values, wholeNumber } from "../cli/command/command.ts";
 import { progressBar } from "../cli/command/progress.ts";

@@ -1,3 +1,5 @@
+// Joins the files of an archive, and an export after them, to one log in the order of its rows.
+
 import { ArchiveError, type ArchiveFile } from "../../worker/domain/archive/archive-file.ts";
 import { type EventLine, type HeadLine, LogMismatch } from "../log/event-line.ts";
 

@@ -1,3 +1,5 @@
+// Counts policy and holdout from a log, by the same steps as the worker's tables, so that both state the same lift.
+
 import { refusal } from "../../worker/domain/conversion/refusal.ts";
 import { counting, resolved } from "../../worker/domain/conversion/reward.ts";
 import { gridOf } from "../../worker/domain/figures/delay-grid.ts";

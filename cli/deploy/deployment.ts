@@ -1,3 +1,5 @@
+// The steps of a deployment. They reach the account through `Cloudflare` alone, so that their tests need none.
+
 import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,3 +1,5 @@
+// The checks of `doctor`: a small model is created, asked, told a conversion and deleted. It knows the worker by its HTTP interface alone.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { UsageError } from "../command/command.ts";

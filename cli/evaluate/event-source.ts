@@ -1,3 +1,5 @@
+// The decisions of a model's own log, as an evaluation takes them: with the catalogue and the settings of their time.
+
 import { CLOCK_TOLERANCE_MS, type LoggedConversion, Recommender, uniform } from "afterclick";
 import type { Featurizer } from "../../src/publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";

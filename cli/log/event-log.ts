@@ -1,3 +1,5 @@
+// Reads an export line by line, and stops at the first line that is damaged or missing.
+
 import { receiptIn } from "../../worker/domain/ids/receipt.ts";
 import { checkedLine } from "../../worker/domain/log/checked-line.ts";
 import { type EndLine, EVENTS, logLine } from "../../worker/domain/log/log-line.ts";

@@ -1,3 +1,5 @@
+// A first pass over a log for what a replay needs in advance, so that the second pass can forget lines as it goes.
+
 import { isElsewhere } from "../../worker/domain/impression/impression.ts";
 import type { ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";

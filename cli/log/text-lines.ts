@@ -1,3 +1,5 @@
+// Splits files into lines as they are read, packed or not, so that a log of any size needs little memory.
+
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";

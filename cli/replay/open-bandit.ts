@@ -1,3 +1,5 @@
+// Reads the Open Bandit data set, packed or not.
+
 import { createReadStream, existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream";

@@ -1,3 +1,5 @@
+// A shop's backend that delivers late, twice and in another order, as real ones do.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { ApiError, call, UnreachableError } from "../worker/api.ts";

@@ -1,3 +1,5 @@
+// A second account of a log's impressions: what their states and rewards must be after each line.
+
 import { isConflict } from "../../worker/domain/conversion/event.ts";
 import { Fold } from "../../worker/domain/conversion/fold.ts";
 import { counting, hasConverted, isInRange, observeAll } from "../../worker/domain/conversion/reward.ts";

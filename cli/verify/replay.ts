@@ -1,3 +1,5 @@
+// Decides and learns a log again with the worker's own code, and stops at the first difference.
+
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";
 import { refusal } from "../../worker/domain/conversion/refusal.ts";
 import { counting } from "../../worker/domain/conversion/reward.ts";

@@ -1,3 +1,5 @@
+// Verifies a log or an archive in two passes, and says at which line it is wrong.
+
 import { ArchivedLog, type ArchivedVolume, wholeLog } from "../archive/whole-log.ts";
 import { type EventLine, type HeadLine, LogMismatch } from "../log/event-line.ts";
 import { linesOf, type Texts } from "../log/event-log.ts";

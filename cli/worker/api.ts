@@ -1,3 +1,5 @@
+// Calls a worker for the commands: keys, repetition after failures, and errors in words that name a remedy.
+
 import { setTimeout as sleep } from "node:timers/promises";
 
 const ATTEMPTS = 8;

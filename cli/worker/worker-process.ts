@@ -1,3 +1,5 @@
+// A worker that a script starts on this machine and ends with itself, whatever ends the script.
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";

@@ -1,3 +1,5 @@
+// The warning above a dashboard when expected conversions have stopped.
+
 import type { Delay, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { duration, whole } from "../ui/notation.ts";
 

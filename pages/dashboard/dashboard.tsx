@@ -1,3 +1,5 @@
+// Puts the cards of a model's dashboard in order. The cards fetch nothing: `monitor.ts` does.
+
 import type { Child } from "hono/jsx";
 import { useEffect, useLayoutEffect, useState } from "hono/jsx/dom";
 import type { Explanation, ModelSummary } from "../../worker/protocol/answers.ts";

@@ -1,3 +1,5 @@
+// The card of delays: their distribution as a chart, as a sentence and as a table.
+
 import { useMemo, useRef, useState } from "hono/jsx/dom";
 import type uPlot from "uplot";
 import type { Delay, Metrics } from "../../worker/protocol/metrics-answer.ts";

@@ -1,3 +1,5 @@
+// The card that estimates, when it is asked, how many visitors look at each place of a list.
+
 import { useState } from "hono/jsx/dom";
 import type { Examination } from "../../worker/protocol/metrics-answer.ts";
 import { reasonOf } from "../ui/call.ts";

@@ -1,3 +1,5 @@
+// The card of one impression: why it was shown, what else could have been, and what came of it.
+
 import { useEffect, useRef } from "hono/jsx/dom";
 import type { Candidate, Explanation } from "../../worker/protocol/answers.ts";
 import { Legend, Marks } from "../ui/marks.tsx";

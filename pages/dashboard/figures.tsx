@@ -1,3 +1,5 @@
+// The row of numbers at the head of a model's dashboard.
+
 import type { Child } from "hono/jsx";
 import type { Metrics } from "../../worker/protocol/metrics-answer.ts";
 import type { Counts, Encoding } from "../../worker/protocol/model-answer.ts";

@@ -1,3 +1,5 @@
+// The two histograms of a dashboard: ages of pending impressions, and delays of conversions.
+
 import { useMemo, useRef } from "hono/jsx/dom";
 import uPlot from "uplot";
 import type { Bar, Metrics } from "../../worker/protocol/metrics-answer.ts";

@@ -1,3 +1,5 @@
+// The card of the lift: what the policy gains over the holdout. The worker computes it, and the card only words it.
+
 import type { GoalLift, Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { Empty } from "../ui/empty.tsx";
 import { Marks } from "../ui/marks.tsx";

@@ -1,3 +1,5 @@
+// Fetches what a dashboard shows, again and again while somebody looks. It draws nothing.
+
 import type { Explanation, ModelSummary } from "../../worker/protocol/answers.ts";
 import type { Metrics } from "../../worker/protocol/metrics-answer.ts";
 import { Refusal, reasonOf } from "../ui/call.ts";

@@ -1,3 +1,5 @@
+// The card of conversion rates over time. Rates of open buckets are marked, because conversions are still to come.
+
 import { useMemo } from "hono/jsx/dom";
 import type uPlot from "uplot";
 import type { Assignment } from "../../worker/protocol/figures.ts";

@@ -1,3 +1,5 @@
+// Several policies in one problem, with the same luck for all. It knows no page and no clock.
+
 import type { DelayLaw } from "../../src/simulation/delay-law.ts";
 import { type Stream, stream } from "../../src/simulation/stream.ts";
 import { contenders } from "./contender.ts";

@@ -1,3 +1,5 @@
+// One policy in a match, with its regret and its reports so far.
+
 import { type PolicyDescriptor, Recommender, type RecommendRequest, UnsupportedError } from "afterclick";
 import type { Problem, Scene } from "./problem.ts";
 

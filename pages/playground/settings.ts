@@ -59,7 +59,7 @@ function named(table: object, value: string): boolean {
   return Object.hasOwn(table, value);
 }
 
-/** What is expected of a setting instead of `value`; empty if the value is valid. */
+/** The values that a setting takes instead of `value`; empty if the value is valid. */
 function expectedOf(name: keyof Settings, value: string, { problem }: Settings): string {
   const oneOf = (table: object): string => (named(table, value) ? "" : `one of ${Object.keys(table).join(", ")}`);
   if (name === "problem") return oneOf(contenders);

@@ -1,3 +1,5 @@
+// Draws the simulated visitors of the demo shop, who decide by their tastes alone.
+
 import { type Profile, profiles } from "../../src/simulation/assortment.ts";
 import type { Shown } from "./shown.ts";
 

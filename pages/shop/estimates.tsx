@@ -1,3 +1,5 @@
+// The panel that compares what the model believes with the truth, which only a simulation knows.
+
 import { products } from "../../src/simulation/assortment.ts";
 import { Legend, Marks } from "../ui/marks.tsx";
 import { whole } from "../ui/notation.ts";

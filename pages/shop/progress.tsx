@@ -1,3 +1,5 @@
+// The panel that shows whether the shop's visitors see their favourite first more often than before.
+
 import { products } from "../../src/simulation/assortment.ts";
 import { counted, whole } from "../ui/notation.ts";
 import type { Visit } from "./crowd.ts";

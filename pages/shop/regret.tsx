@@ -1,3 +1,5 @@
+// The chart of what the demo shop has lost by not showing each visitor's favourite first.
+
 import { useMemo } from "hono/jsx/dom";
 import type uPlot from "uplot";
 import { SendVisitors } from "../shop/guide.tsx";

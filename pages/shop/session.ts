@@ -1,3 +1,5 @@
+// The state of the demo shop and its calls of the worker. The components around it only show it.
+
 import { profiles, SHOP_WINDOW_MS } from "../../src/simulation/assortment.ts";
 import { forget, type Knowledge, type ProductEvidence, readKnowledge, recommend, report } from "./api.ts";
 import { Crowd, type Visit } from "./crowd.ts";

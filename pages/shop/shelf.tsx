@@ -1,3 +1,5 @@
+// The shelf of the demo shop: a visitor, the recommended products, and their buttons.
+
 import { profiles } from "../../src/simulation/assortment.ts";
 import { Choice } from "../ui/choice.tsx";
 import { Icon } from "../ui/icon.tsx";

@@ -1,3 +1,5 @@
+// Colours, axes and sizes of all charts, and the text and the table that stand beside each drawing.
+
 import { useLayoutEffect, useRef, useState } from "hono/jsx/dom";
 import uPlot from "uplot";
 import { Legend } from "./marks.tsx";

@@ -1,3 +1,5 @@
+// Reports of a page to a worker. It must stay small, so it imports nothing of the SDK.
+
 import { onClick } from "./click.ts";
 import { type Item, nameOf, queueIn } from "./queue.ts";
 import { visibility } from "./visibility.ts";

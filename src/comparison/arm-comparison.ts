@@ -1,3 +1,5 @@
+// The statistics behind a lift: a difference of rates whose interval holds at every look, before windows close.
+
 import type { DelayDistribution, DelayEstimate } from "../delay-estimate.ts";
 import { outOfRange, positiveShare } from "../values/argument.ts";
 import { type TooFew, tooFew } from "../values/too-few.ts";

@@ -1,3 +1,5 @@
+// Draws of ridge posteriors in the core, as typed calls. Policies see numbers, and never a pointer.
+
 import { allocated, check, exactly } from "./checks.ts";
 import type { CoreExports } from "./exports.ts";
 import type { LinearMemory } from "./linear-memory.ts";

@@ -1,3 +1,5 @@
+// Gaussian processes in the core, as typed calls: rows, factors and scores. Policies see numbers, and never a pointer.
+
 import { UnsupportedError } from "../values/errors.ts";
 import { allocated, check, exactly, rows, triangle } from "./checks.ts";
 import { type Core, type KernelSpec, parameters } from "./core.ts";

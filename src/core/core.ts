@@ -1,3 +1,5 @@
+// The door to WebAssembly: makes a core, and hands out its ridges, draws and processes. The layers above know no pointer and no status.
+
 import { allocated, check, exactly, rows, triangle } from "./checks.ts";
 import { CoreDraws } from "./core-draws.ts";
 import type { CoreExports } from "./exports.ts";

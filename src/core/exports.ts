@@ -1,3 +1,5 @@
+// The functions of core.wasm by name and type. It must agree with `assembly/index.ts`.
+
 type Pointer = number;
 type Status = number;
 /** Where draws are written. */

@@ -1,3 +1,5 @@
+// Memory of a core: numbers go in and come out as copies, and a failed allocation becomes an error.
+
 import { NumericalError } from "../values/errors.ts";
 import type { CoreExports } from "./exports.ts";
 

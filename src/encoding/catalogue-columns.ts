@@ -1,3 +1,5 @@
+// A catalogue in the form that the core scores: columns of terms, made once and used by each decision.
+
 import { SnapshotError } from "../values/errors.ts";
 import type { Components } from "./components.ts";
 import { leadingHash } from "./hash.ts";

@@ -1,3 +1,5 @@
+// Says which component of a vector each term has. Vectors and catalogues must agree in this.
+
 import type { Range } from "../values/argument.ts";
 import { SnapshotError } from "../values/errors.ts";
 import { FNV_OFFSET, hashText, mixed } from "./hash.ts";

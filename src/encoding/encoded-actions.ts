@@ -1,3 +1,5 @@
+// Actions in a context, as vectors or as places in a catalogue's columns: a policy takes either.
+
 import type { CatalogueColumns } from "./catalogue-columns.ts";
 
 /** A list of actions in one context. */

@@ -1,3 +1,5 @@
+// Named features as vectors in the unit ball. The same options give the same bits on every platform.
+
 import { nonEmptyString, onlyKeys, outOfRange, type Range, range, record, wholeNumber, wrongType } from "../values/argument.ts";
 import { UnsupportedError } from "../values/errors.ts";
 import { CatalogueColumns } from "./catalogue-columns.ts";

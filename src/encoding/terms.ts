@@ -1,3 +1,5 @@
+// Reads named features as terms: the features of one side once, however many vectors need them.
+
 import { finiteNumber, outOfRange, type Range, record, wrongType } from "../values/argument.ts";
 import { type Components, restOf, type Side, stemOf } from "./components.ts";
 import { FNV_OFFSET, hashText, mixed, productHash } from "./hash.ts";

@@ -1,3 +1,5 @@
+// Splits a log: policy and reward model learn its first part, and the rest is weighed for the policy.
+
 import { compileCore } from "#core-module";
 import { type Core, instantiate } from "../core/core.ts";
 import { wholeNumber, wrongType } from "../values/argument.ts";

@@ -1,3 +1,5 @@
+// Folds the events of an impression into the goals that it has reached. Worker, commands and SDK share this rule.
+
 import type { GoalOutcome, GoalOutcomes } from "../model/goals/goal.ts";
 import type { Goals } from "./goals.ts";
 

@@ -1,3 +1,5 @@
+// The declared goals of a recommender: their options, checks and order.
+
 import { isInMs, parseWindow, spanOf, type Window } from "../model/delay/window.ts";
 import type { GoalOutcomes, LearntGoal } from "../model/goals/goal.ts";
 import { finiteNumber, nonEmptyString, onlyKeys, outOfRange, positiveNumber, record, wrongType } from "../values/argument.ts";

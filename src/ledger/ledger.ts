@@ -1,3 +1,5 @@
+// Decides when a conversion counts. It knows no policy: what a change of reward teaches is decided there.
+
 import { isInMs, type Moment, spanOf, type Window } from "../model/delay/window.ts";
 import type { GoalChange, GoalOutcomes, LearntGoal } from "../model/goals/goal.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
@@ -29,7 +31,7 @@ export interface Impression extends AppendedImpression {
   reward?: number;
 }
 
-/** What a conversion has changed about the reward of its impression. */
+/** The reward of an impression before and after a conversion, with the status of that. */
 export interface RewardChange {
   readonly status: ConversionStatus;
   /** The impression's `reward` before and after. */

@@ -1,3 +1,5 @@
+// The form of requests and answers, which the two models of a page share.
+
 import type { Choice, Policy } from "afterclick";
 import type { Action, Features } from "../publication/featurizer.ts";
 

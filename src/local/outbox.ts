@@ -1,3 +1,5 @@
+// Keeps reports of a page until they have arrived. It knows what a letter needs, and not what it says.
+
 import { deliver } from "./delivery.ts";
 import type { Report, Shelf } from "./shelf.ts";
 

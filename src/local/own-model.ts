@@ -1,3 +1,5 @@
+// A model that learns in a page alone, and sends nothing.
+
 import {
   type ConversionEvent,
   type ConversionStatus,

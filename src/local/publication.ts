@@ -1,3 +1,5 @@
+// Reads the publication of a worker in a page. Nothing of it is trusted before it has been checked.
+
 import type { EncoderOptions } from "afterclick";
 import { decode, malformed } from "../publication/codec.ts";
 import type { Action } from "../publication/featurizer.ts";

@@ -1,3 +1,5 @@
+// A worker's model in a page: it decides by the newest publication, and reports what it showed.
+
 import { type Choice, type PolicyFactory, Recommender, SnapshotError, UnsupportedError } from "afterclick";
 import { malformed } from "../publication/codec.ts";
 import { type Action, type Featurizer, featurizer } from "../publication/featurizer.ts";

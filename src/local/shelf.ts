@@ -1,3 +1,5 @@
+// Storage of a page that may fail at any time: a page without IndexedDB works for this visit.
+
 import { clear, createStore, del, entries, get, set, type UseStore } from "idb-keyval";
 
 /** Called for a problem that stops nothing: a full disk, a snapshot of a newer version, a refused impression. */

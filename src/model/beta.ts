@@ -1,3 +1,5 @@
+// Intervals of a share. The SDK has no logarithm of the host, so both tails are sums and products.
+
 import { QUANTILE } from "../values/quantile.ts";
 
 /** From here on both shapes are large enough for the normal approximation. */

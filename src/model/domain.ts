@@ -1,3 +1,5 @@
+// The finite set of points that a policy without candidates chooses among.
+
 import { finiteVector, onlyKeys, outOfRange, record, wrongType } from "../values/argument.ts";
 
 /** The fixed set of points that a policy chooses among. */

@@ -1,3 +1,5 @@
+// Sums without rounding errors: the reason why learning does not depend on the order of conversions.
+
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../values/snapshot.ts";
 
 /**

@@ -1,3 +1,5 @@
+// The contract between policies and posteriors. The posteriors themselves lie in the folders beside this file.
+
 import type { SnapshotReader, SnapshotWriter } from "../values/snapshot.ts";
 import type { SampleRequest } from "./candidates.ts";
 import type { Moment } from "./delay/window.ts";

@@ -1,3 +1,5 @@
+// Chances of actions in a random list whose families have a limit each.
+
 import type { ChanceOf } from "./ranking.ts";
 
 // Probabilities of a random order within families. Let every candidate arrive at a time of its own, uniform on [0, 1]. The list takes

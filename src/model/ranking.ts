@@ -1,3 +1,5 @@
+// Scores, and how a list is drawn of them: a rule hands both to the chooser.
+
 import { NumericalError } from "../values/errors.ts";
 
 /** The scores of k candidates, valid until the next choice of the rule. */

@@ -1,3 +1,5 @@
+// Makes a ranking of a rule's scores. It changes no state, so a decision can be made again.
+
 import { areEncoded } from "../encoding/points.ts";
 import { type Ranked, rankedBy } from "../model/candidates.ts";
 import { parseNow } from "../model/delay/window.ts";

@@ -1,3 +1,5 @@
+// One decision as its rule sees it: candidates, draws and the place to fill.
+
 import type { EncodedActions } from "../encoding/encoded-actions.ts";
 import type { Families } from "../model/families.ts";
 import { rowsAt } from "../model/ranking.ts";

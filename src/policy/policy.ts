@@ -1,3 +1,5 @@
+// A running policy: checks what comes in, and hands it to the rule. It does not know the ledger.
+
 import { type Moment, momentOf } from "../model/delay/window.ts";
 import type { GoalChange, GoalOutcomes } from "../model/goals/goal.ts";
 import type { Factor } from "../model/goals/goal-ridges.ts";

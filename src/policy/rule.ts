@@ -1,3 +1,5 @@
+// The contract of an algorithm. A policy implements it with the posteriors of `src/model`, and knows no core and no ledger.
+
 import type { Core } from "../core/core.ts";
 import type { CandidateRows, Ranked, SampleRequest } from "../model/candidates.ts";
 import type { Moment, Window } from "../model/delay/window.ts";

@@ -1,3 +1,5 @@
+// The bytes of a publication: header, parts and checksum. It does not know what the parts mean.
+
 import { SnapshotError } from "afterclick";
 
 // A publication is what a learner gives to isolates and to pages: a header as JSON, and the bytes of each policy for

@@ -1,3 +1,5 @@
+// Features of a model as vectors, in the same way for learner, isolates and pages.
+
 import { type Encoder, type EncoderOptions, encoder, type NamedFeatures, type Points, SnapshotError } from "afterclick";
 
 /** Features by name if the model has an encoder, otherwise as numbers. */

@@ -1,3 +1,5 @@
+// A simulated shop of lists, in which visitors look at later places less often.
+
 import type { LoggedItem, LoggedList } from "afterclick";
 import { type Stream, shuffled } from "./stream.ts";
 

@@ -1,3 +1,5 @@
+// Simulated problems, and the loop in which a policy plays them.
+
 import type { AppendedImpression, Candidate, Choice, Outcome } from "afterclick";
 
 /** The part of a choice that a world needs: the index, and the point if the policy has its own domain. */

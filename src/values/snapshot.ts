@@ -1,3 +1,5 @@
+// The bytes of snapshots: header, sections and checksum. It does not know what the sections mean.
+
 import type { Core } from "../core/core.ts";
 import { SnapshotError } from "./errors.ts";
 

@@ -1,3 +1,5 @@
+// Values at and beyond the limits of a schema, for the attacks.
+
 import type { Schema } from "./description.ts";
 
 // Values at and beyond the limits of a schema, and texts that are nearly JSON.

@@ -1,3 +1,5 @@
+// The surroundings of a group of attacks, and how its attempts are judged.
+
 import { draw } from "../../cli/replay/plan.ts";
 import { type Answer, refusal, soundness, unchanged, type Verdict } from "./judge.ts";
 import type { Account, Scoreboard } from "./scoreboard.ts";

@@ -1,3 +1,5 @@
+// The worker under attack. All calls of the attacks go through it.
+
 import { Webhook } from "standardwebhooks";
 import type { freshSecrets } from "../../cli/worker/dev-vars.ts";
 import type { Answer } from "./judge.ts";

@@ -1,3 +1,5 @@
+// Plays the visits whose calls, files and statements `npm run crossing` counts. `trace.ts` counts them.
+
 import "../simulation/workerd/modules.ts";
 import { surroundWith } from "../simulation/workerd/globals.ts";
 import { Clock, Dice } from "../simulation/world.ts";
@@ -16,13 +18,13 @@ const COUNTED = 20;
 const ACTIONS = ["tent", "mug", "lamp"].map((id) => ({ id, features: { kind: id } }));
 const CONTEXT = { country: "PT" };
 
-/** What the requests of one visit have crossed. */
+/** The code that the requests of one visit have crossed. */
 type Visit = Readonly<Record<"recommendation" | "registration" | "conversion", Crossing>>;
 
 /** Plays visits in a model, and counts what the requests of a steady one cross. */
 export default async function play(): Promise<Visit> {
   const [clock, dice] = [new Clock(START), new Dice(1)];
-  // What the isolate waits for before it registers what it has shown.
+  // The isolate waits for this before it registers what it has shown.
   let registers = Promise.resolve();
   surroundWith({ now: clock.now, random: dice.unit, wait: () => registers });
   const strikes = (_: unknown, effect: string): undefined => {

@@ -1,3 +1,5 @@
+// Finds the tests that reach a mutant, so that only they run.
+
 import { dirname } from "node:path";
 import type { Mutant, Planted } from "./mutant.ts";
 import type { Report, Selection } from "./selection.ts";

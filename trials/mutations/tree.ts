@@ -1,3 +1,5 @@
+// A copy of the project in which one mutant at a time is planted and built.
+
 import { spawn } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

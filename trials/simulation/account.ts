@@ -1,3 +1,5 @@
+// The shop's own account of what it did, and the laws that the worker's answers and log must keep.
+
 import { type PolicyFactory, policies, Recommender } from "afterclick";
 import { shownAtOf } from "../../worker/domain/ids/uuid.ts";
 import type { Description } from "../../worker/rpc/message.ts";

@@ -1,3 +1,5 @@
+// Repeats a request until it is answered, as a shop's backend does.
+
 import { bindings } from "./scene.ts";
 import type { Clock, Dice, World } from "./world.ts";
 

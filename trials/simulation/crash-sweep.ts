@@ -1,3 +1,5 @@
+// Plays one course again and again, and fails at another effect or statement each time. The end must be the same.
+
 import { account, exportOf, key, type LearnerExport } from "./account.ts";
 import { Caller, type Reply } from "./caller.ts";
 import { NodeWorld } from "./node-world.ts";

@@ -1,3 +1,5 @@
+// The isolates of a simulated worker, any of which may die.
+
 import { type App, createApp } from "../../worker/edge/app.ts";
 import type { Environment } from "../../worker/environment.ts";
 import { type Faults, Isolate } from "./workerd/isolate.ts";

@@ -1,3 +1,5 @@
+// A simulated shop: customers, sales, and requests that are repeated until they are answered.
+
 import { TokenSigner } from "../../worker/domain/ids/token.ts";
 import { shownAtOf, uuidAt } from "../../worker/domain/ids/uuid.ts";
 import type { Caller } from "./caller.ts";

@@ -1,3 +1,5 @@
+// One seeded schedule of traffic and faults, which the same seed plays again.
+
 import { account, exportOf, type LearnerExport } from "./account.ts";
 import { Caller, type Reply } from "./caller.ts";
 import { ACTIONS } from "./scene.ts";

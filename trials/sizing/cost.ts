@@ -1,3 +1,5 @@
+// Computes what a shop costs on Cloudflare, for docs/sizing.md.
+
 import { bytesPerImpression } from "./blocks.ts";
 
 /** A shop's traffic. */

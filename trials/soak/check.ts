@@ -1,3 +1,5 @@
+// Compares what the worker acknowledged during a soak with the log that it exports at the end.
+
 import { closesAt, type Timing } from "../../worker/domain/impression/bucket.ts";
 
 // Checks the evidence of a soak. Times are ms since 1970. UUIDs name impressions.

@@ -1,3 +1,5 @@
+// The traffic and the faults of a soak. All follow from one seed and the names of the requests.
+
 import { draw } from "../../cli/replay/plan.ts";
 
 // Conversions and network faults of a soak. All of them depend on the seed alone.

@@ -1,3 +1,5 @@
+// The bad network between a soak's clients and its worker.
+
 import { once } from "node:events";
 import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";

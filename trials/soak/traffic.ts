@@ -1,3 +1,5 @@
+// The clients of a soak. They remember each answer, because `check.ts` asks for it.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { ApiError, type Call, call, UnreachableError } from "../../cli/worker/api.ts";

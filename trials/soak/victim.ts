@@ -1,3 +1,5 @@
+// A worker that a trial starts, kills and starts again, with the same stored state.
+
 import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -58,7 +60,7 @@ export class Victim {
 /** A signal, or a trial that takes too long. */
 export class StoppedError extends Error {}
 
-/** What a trial works with: a running worker with empty state, and its secrets. */
+/** The surroundings of a trial: a running worker with empty state, and its secrets. */
 export interface Stand {
   readonly victim: Victim;
   readonly base: URL;

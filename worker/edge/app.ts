@@ -1,3 +1,5 @@
+// Mounts the routes, and gives every answer its headers and every error its form.
+
 import { Hono } from "hono";
 import type { ApplyGlobalResponse } from "hono/client";
 import { createMiddleware } from "hono/factory";

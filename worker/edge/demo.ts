@@ -1,3 +1,5 @@
+// Stands for the demo shop's own server, and calls the worker's routes as that would.
+
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { contextOf, profiles, SHOP_MODEL } from "../../src/simulation/assortment.ts";

@@ -1,3 +1,5 @@
+// Serves one model in an isolate: its newest publication decides, and its learner hears of it after the answer.
+
 import { Catalogue } from "../domain/catalogue/catalogue.ts";
 import { type CatalogueRecord, decodeRecord, recorded } from "../domain/catalogue/catalogue-record.ts";
 import { decide } from "../domain/decision/decision.ts";

@@ -1,3 +1,5 @@
+// Sends what an isolate has shown to the learner, after the answer and many decisions at once.
+
 import { encodeBlock, MOST_ROWS } from "../domain/impression/block.ts";
 import type { ImpressionRow } from "../domain/impression/impression.ts";
 import { Problem } from "../protocol/problem.ts";

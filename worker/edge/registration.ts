@@ -1,3 +1,5 @@
+// Turns impressions that were shown elsewhere into those that a learner takes.
+
 import * as v from "valibot";
 import type { RequestKeys } from "../domain/ids/join-key.ts";
 import { hash32, type TokenSigner } from "../domain/ids/token.ts";

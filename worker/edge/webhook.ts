@@ -1,3 +1,5 @@
+// Verifies Standard Webhooks before a byte of their body is parsed, and names the remedy of a refusal.
+
 import { encodeBase64 } from "hono/utils/encode";
 import { remembered, valuesOf } from "../domain/ids/secret.ts";
 import { type Environment, secret as secretOf } from "../environment.ts";

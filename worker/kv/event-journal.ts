@@ -1,3 +1,5 @@
+// Keeps conversions in KV, so that a learner that did not get one finds it when it closes the bucket.
+
 import type { ConversionEvent } from "../domain/conversion/event.ts";
 import { shownAtOf } from "../domain/ids/uuid.ts";
 import { bucketAt, journalledUntil, type Timing } from "../domain/impression/bucket.ts";

@@ -1,3 +1,5 @@
+// Publications in KV, which may be a minute old or damaged when they are read.
+
 import type { CatalogueRecord } from "../domain/catalogue/catalogue-record.ts";
 import type { Publication, PublicationSummary } from "../domain/model/publication.ts";
 import { listedKeys } from "./listed-keys.ts";

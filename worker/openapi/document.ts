@@ -1,3 +1,5 @@
+// Makes openapi.json of the routes' own descriptions and schemas.
+
 import type * as v from "valibot";
 import type { Answer, NamedSchema, Operation, Story } from "../protocol/operation.ts";
 import { modelParameter } from "../protocol/schema.ts";

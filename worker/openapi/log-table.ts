@@ -1,3 +1,5 @@
+// Makes the table of docs/log.md of the schema of a line.
+
 import { COLUMNS } from "../domain/archive/archive-columns.ts";
 import { type Field, KINDS } from "../domain/log/log-line.ts";
 import { decision } from "../protocol/decision.ts";

@@ -1,3 +1,5 @@
+// Schemas of answers that several routes or a page share.
+
 import * as v from "valibot";
 import { decision } from "./decision.ts";
 import { about, arm, type Body, count, generation, impressionId, modelVersion, number, probability, time, whole } from "./figures.ts";

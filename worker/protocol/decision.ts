@@ -7,7 +7,7 @@ import { place, probability, restrictions } from "./schema.ts";
 const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 
 /** Restrictions that a request puts on a decision. The length of the list is absent without pins and bounds. */
-export const asked = strictObject(optional(restrictions));
+const asked = strictObject(optional(restrictions));
 
 export const decision = {
   score: finite,

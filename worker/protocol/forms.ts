@@ -1,3 +1,5 @@
+// Building blocks of schemas: objects, lists and choices whose refusals name the place.
+
 import * as v from "valibot";
 import { fieldSentence, got } from "./sentence.ts";
 

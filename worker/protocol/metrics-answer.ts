@@ -1,3 +1,5 @@
+// Schemas of the answers with figures: metrics and examination.
+
 import * as v from "valibot";
 import {
   about,

@@ -1,3 +1,5 @@
+// Schemas of the answers that describe a model.
+
 import * as v from "valibot";
 import { about, type Body, count, generation, number, share, time, whole } from "./figures.ts";
 import { storedSchemas } from "./model-options.ts";

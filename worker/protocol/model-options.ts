@@ -1,3 +1,5 @@
+// The only list of a model's options. Requests, answers, types, defaults and docs/api.md follow from it.
+
 import * as v from "valibot";
 import {
   actionId,

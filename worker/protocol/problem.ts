@@ -1,3 +1,5 @@
+// Refusals as values of one class, and their form on the wire.
+
 import type { Context } from "hono";
 
 const TITLES = {

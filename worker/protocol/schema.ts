@@ -1,3 +1,5 @@
+// Schemas of requests that several routes share.
+
 import * as v from "valibot";
 import {
   actionId,

@@ -1,3 +1,5 @@
+// Says in a sentence what valibot found wrong.
+
 import type * as v from "valibot";
 import { didYouMean } from "./nearest.ts";
 import { shortened } from "./shortened.ts";

@@ -1,3 +1,5 @@
+// Reads a part of a request by its schema, and refuses it with its faults named.
+
 import type { HonoRequest, MiddlewareHandler } from "hono";
 import { validator } from "hono/validator";
 import * as v from "valibot";

@@ -1,3 +1,5 @@
+// The calls of a learner by audience. Isolates of two versions use them during a deployment, so they change in both directions.
+
 import type { ConversionEvent, KeyedEvent } from "../domain/conversion/event.ts";
 import type { KeyHashes } from "../domain/ids/join-key.ts";
 import type { LogRow } from "../domain/log/log-row.ts";

@@ -1,3 +1,5 @@
+// The messages of the learner's calls. Two versions of the code exchange them during a deployment.
+
 import type { ConversionStatus, IngestedStatus } from "../domain/conversion/conversion.ts";
 import type { ByKey, ConversionEvent } from "../domain/conversion/event.ts";
 import type { Recommended } from "../domain/decision/decision.ts";

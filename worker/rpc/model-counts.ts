@@ -1,3 +1,5 @@
+// The counts of a model on the way from its shards to the figures. Counts of several shards add up.
+
 import type { ArmCounts, ReachedCounts } from "../domain/figures/lift.ts";
 import type { Assignment } from "../protocol/figures.ts";
 import type { RecentImpression } from "../protocol/metrics-answer.ts";

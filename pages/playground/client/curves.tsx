@@ -1,3 +1,5 @@
+// The line charts of a match, one line for each policy.
+
 import { useMemo } from "hono/jsx/dom";
 import type uPlot from "uplot";
 import { below, Chart, type ChartProps, fromZero, line, upwards, wholeTick } from "../../ui/chart.tsx";

@@ -1,3 +1,5 @@
+// The form of a match. While a field has no valid number, the last valid one counts.
+
 import { useLayoutEffect, useState } from "hono/jsx/dom";
 import { Choice } from "../../ui/choice.tsx";
 import { contenders } from "../contender.ts";

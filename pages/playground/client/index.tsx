@@ -1,3 +1,5 @@
+// The script of the playground's page. Matches run in `background.ts`, so the page never waits for them.
+
 import { render, useLayoutEffect, useState } from "hono/jsx/dom";
 import type { MatchReport } from "../match.ts";
 import { queryOf, type Settings, settingsOf } from "../settings.ts";

@@ -1,3 +1,5 @@
+// The card of one policy in a match: what it chose, and what it believes.
+
 import { useMemo } from "hono/jsx/dom";
 import uPlot from "uplot";
 import { below, Chart, type ChartProps, colour, line, upwards } from "../../ui/chart.tsx";

@@ -1,3 +1,5 @@
+// Starts and stops matches in Web Workers, so that the page stays responsive.
+
 import type { Progress } from "../background.ts";
 import type { MatchReport } from "../match.ts";
 import type { Settings } from "../settings.ts";

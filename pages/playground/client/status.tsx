@@ -1,3 +1,5 @@
+// The line that says how far a match has come, on the screen and to screen readers.
+
 import { useState } from "hono/jsx/dom";
 import { counted, decimal, whole } from "../../ui/notation.ts";
 import type { MatchReport } from "../match.ts";

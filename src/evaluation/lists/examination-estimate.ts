@@ -1,3 +1,5 @@
+// Estimates examination from the places at which random lists converted. It knows no policy.
+
 import { compileCore } from "#core-module";
 import { type Core, instantiate } from "../../core/core.ts";
 import { onlyKeys, record } from "../../values/argument.ts";

@@ -1,3 +1,5 @@
+// Estimates the reward per list of another policy, on a log of lists with known chances.
+
 import { compileCore } from "#core-module";
 import { instantiate } from "../../core/core.ts";
 import { examinationAt, parseExamination } from "../../ledger/examination.ts";

@@ -1,3 +1,5 @@
+// The form of a log of lists, and its checks.
+
 import type { Points } from "../../encoding/points.ts";
 import type { ChooseRequest } from "../../policy/choose-request.ts";
 import { finiteNumber, outOfRange, record, wholeNumber, wrongType } from "../../values/argument.ts";

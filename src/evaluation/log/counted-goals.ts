@@ -1,3 +1,5 @@
+// Says which conversions of a log count, and how much, by the goals that are declared.
+
 import { compareEvents, outcomesOf } from "../../ledger/goal-outcomes.ts";
 import { type Goals, parseGoals } from "../../ledger/goals.ts";
 import { progressOf, type Stage, stagesOf } from "../../model/goals/stages.ts";

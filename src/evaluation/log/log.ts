@@ -1,3 +1,5 @@
+// The form of a log of single decisions, and its checks. Reading files is the business of the commands.
+
 import { areEncoded, type Points } from "../../encoding/points.ts";
 import { checkConversionTime } from "../../ledger/conversion-time.ts";
 import { amountOf, type Goals } from "../../ledger/goals.ts";

@@ -1,3 +1,5 @@
+// The rewards of a log as of a time, each divided by the probability that it has come by then.
+
 import { type TooFew, tooFew } from "../../values/too-few.ts";
 import type { CountedGoals } from "./counted-goals.ts";
 import type { LoggedConversion } from "./log.ts";

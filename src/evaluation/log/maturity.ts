@@ -1,3 +1,5 @@
+// Estimates how much of the conversions of an age has come. It sees conversions alone, and no silence.
+
 import { finiteNumber } from "../../values/argument.ts";
 import type { CountedGoal } from "./counted-goals.ts";
 

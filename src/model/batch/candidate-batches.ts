@@ -1,3 +1,5 @@
+// Batches of the policies that evaluate one candidate until its variance has fallen.
+
 import type { Core } from "../../core/core.ts";
 import { finiteNumber, oneOf, wrongType } from "../../values/argument.ts";
 import { counted, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";

@@ -1,3 +1,5 @@
+// Rounds of batch pure exploration: survivors, their queries and the bounds by which they leave.
+
 import type { Core } from "../../core/core.ts";
 import { wrongType } from "../../values/argument.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";

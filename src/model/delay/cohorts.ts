@@ -1,3 +1,5 @@
+// Sums by age in few numbers, whatever the order of arrival. It does not know what is summed.
+
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { ExactSums } from "../exact-sums.ts";
 

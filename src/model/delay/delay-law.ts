@@ -1,3 +1,5 @@
+// The law of delays and the conversion rate with their intervals, for people. Policies use the curve of `delays.ts`.
+
 import { betaInterval } from "../beta.ts";
 import { binEnd, binOf, type Delays } from "./delays.ts";
 import { type Followed, followedIn, type Hazards, hazardsOf, olderShare, type Part, partsOf } from "./reverse-hazards.ts";

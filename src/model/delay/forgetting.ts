@@ -1,3 +1,5 @@
+// The option `forgetting`, and the weights that it gives to old impressions.
+
 import type { Core } from "../../core/core.ts";
 import { onlyKeys, outOfRange, record, wholeNumber } from "../../values/argument.ts";
 

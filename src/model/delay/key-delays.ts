@@ -1,3 +1,5 @@
+// The delays of one product, in wider bins than the common ones, because it has few conversions.
+
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { Cohorts } from "./cohorts.ts";
 import { binEnd, binOf, type DelayCurve, type DelaySettings, LONGEST } from "./delays.ts";

@@ -1,3 +1,5 @@
+// Impressions whose outcome is still open, for posteriors that have to go back to them.
+
 import { outOfRange } from "../../values/argument.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { AppendedPoint } from "../posterior.ts";

@@ -1,3 +1,5 @@
+// Laws of delays by product, drawn towards the common law as far as products resemble each other.
+
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { AppendedImpression, ReportedDelay } from "../posterior.ts";
 import type { DelayCurve } from "./delays.ts";

@@ -1,3 +1,5 @@
+// Hazards backwards in time, from cohorts that were followed for part of a bin. `delay-law.ts` makes laws of them.
+
 import type { Cohort } from "./cohorts.ts";
 import type { Delays } from "./delays.ts";
 

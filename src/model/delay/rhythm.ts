@@ -1,3 +1,5 @@
+// The hours and days at which conversions get through, so that a quiet night is no alarm.
+
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 
 /** Bins of a day: a quarter of an hour each. */

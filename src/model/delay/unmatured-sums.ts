@@ -1,3 +1,5 @@
+// The part of sums over impressions that has not matured yet. It does not know what is summed.
+
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { ReportedDelay } from "../posterior.ts";
 import { type Cohort, Cohorts } from "./cohorts.ts";

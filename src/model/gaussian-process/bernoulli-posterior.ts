@@ -1,3 +1,5 @@
+// A Gaussian process behind a logistic, for rewards that come late or never.
+
 import type { Core, KernelSpec } from "../../core/core.ts";
 import { CoreProcess, INITIAL_ROWS } from "../../core/core-process.ts";
 import { finiteNumber } from "../../values/argument.ts";

@@ -1,3 +1,5 @@
+// A Gaussian process whose rows stay below a capacity, however long it runs.
+
 import type { Core, KernelSpec } from "../../core/core.ts";
 import { CoreProcess, INITIAL_ROWS } from "../../core/core-process.ts";
 import { NumericalError } from "../../values/errors.ts";

@@ -1,3 +1,5 @@
+// Rows of a process over a fixed domain, kept so that a new impression costs one row.
+
 import type { CoreProcess } from "../../core/core-process.ts";
 import type { Domain } from "../domain.ts";
 

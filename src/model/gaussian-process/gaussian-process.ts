@@ -1,3 +1,5 @@
+// Gaussian-process regression with capacity and refits. Counts and sums are the truth; the core's factor follows from them.
+
 import type { Core, KernelSpec } from "../../core/core.ts";
 import { CoreProcess, type CoreRows, INITIAL_ROWS } from "../../core/core-process.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";

@@ -1,3 +1,5 @@
+// Kernels as plain values, and their checks. The core computes them.
+
 import {
   ADDITIVE_MATERN32,
   KERNEL_IDS as CONTEXT_STEP,

@@ -1,3 +1,5 @@
+// Chooses the kernel under which the rewards are most likely, with as few factors as possible.
+
 import type { Core } from "../../core/core.ts";
 import { compassSearch } from "./compass-search.ts";
 

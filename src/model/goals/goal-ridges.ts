@@ -1,3 +1,5 @@
+// One regression for each goal, and the value of an action as their product along the funnel.
+
 import type { Core } from "../../core/core.ts";
 import type { DrawStage } from "../../core/core-draws.ts";
 import type { SnapshotReader, SnapshotWriter } from "../../values/snapshot.ts";

@@ -1,3 +1,5 @@
+// The stages of a funnel: which goals and amounts an impression has started, and what each stage is worth.
+
 import type { GoalOutcome, GoalOutcomes, LearntGoal } from "./goal.ts";
 
 /** A goal, or the amounts of a goal, among all stages, by place. */

@@ -1,3 +1,5 @@
+// Sums of money in which a few huge orders count less. The bound moves, and the sums follow it exactly.
+
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { ExactSums } from "../exact-sums.ts";
 import type { MaturedSums } from "./delay-correction.ts";

@@ -1,3 +1,5 @@
+// Solves the mean of corrected sums when somebody reads it, and no sooner.
+
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { AppendedPoint } from "../posterior.ts";
 import type { MaturedSums, Terms } from "./delay-correction.ts";

@@ -1,3 +1,5 @@
+// Corrects the sums of a ridge for conversions still to come. It knows no candidates and makes no decision.
+
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { Cohort } from "../delay/cohorts.ts";
 import type { DelayCurve } from "../delay/delays.ts";

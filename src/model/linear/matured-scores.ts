@@ -1,3 +1,5 @@
+// The part of a maturing ridge that decisions need, and a publication holds.
+
 import type { Core } from "../../core/core.ts";
 import type { DrawStage } from "../../core/core-draws.ts";
 import type { EncodedActions } from "../../encoding/encoded-actions.ts";

@@ -1,3 +1,5 @@
+// Joins a ridge, the delays, forgetting and shrinkage to the posterior of the recommended linear policies.
+
 import type { Core } from "../../core/core.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { CandidateRows, Ranked, SampleRequest } from "../candidates.ts";

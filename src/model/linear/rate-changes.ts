@@ -1,3 +1,5 @@
+// Finds the time since when conversion rates differ from before.
+
 import type { Core } from "../../core/core.ts";
 import type { DelayCorrection, Interval, MaturedSums } from "./delay-correction.ts";
 import type { Likelihood } from "./likelihood.ts";

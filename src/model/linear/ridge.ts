@@ -1,3 +1,5 @@
+// Ridge regression: exact sums V and B here, their factor in the core. It knows no delay.
+
 import type { Core } from "../../core/core.ts";
 import type { CoreCandidates, DrawStage } from "../../core/core-draws.ts";
 import type { RidgeHandle } from "../../core/ridge-handle.ts";

@@ -1,3 +1,5 @@
+// Chooses how strongly the differences between actions are shrunk, by the data themselves.
+
 import type { Core } from "../../core/core.ts";
 import type { MaturedSums } from "./delay-correction.ts";
 import type { Likelihood } from "./likelihood.ts";

@@ -1,3 +1,5 @@
+// The arms that zooming plays, with their confidence balls.
+
 import { outOfRange } from "../../values/argument.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { AppendedPoint } from "../posterior.ts";

@@ -1,3 +1,5 @@
+// The points inside a ball, of a box or of a finite set.
+
 import { outOfRange } from "../../values/argument.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { Domain, DomainSettings } from "../domain.ts";

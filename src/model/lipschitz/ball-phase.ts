@@ -1,3 +1,5 @@
+// One phase of DLPP: balls of one radius take turns, and poor ones are cut off.
+
 import { outOfRange } from "../../values/argument.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { AppendedPoint } from "../posterior.ts";

@@ -1,3 +1,5 @@
+// A box as the domain of a Lipschitz policy, scaled to the unit cube.
+
 import { FEATURE_LIMIT, finiteNumber, onlyKeys, outOfRange, record, wrongType } from "../../values/argument.ts";
 import { type DomainSettings, parsePoints } from "../domain.ts";
 

@@ -1,3 +1,5 @@
+// The points that no confidence ball covers, without a look at every point for every ball.
+
 import type { MetricSpace } from "./metric-space.ts";
 
 /** Tolerance for rounding at an exact touch: a ball covers points this far beyond its radius. */

@@ -1,3 +1,5 @@
+// Points with distances: a grid over a box, or a finite set.
+
 import { Domain } from "../domain.ts";
 import { Box, type BoxSettings, type RegionSettings } from "./box.ts";
 

@@ -1,3 +1,5 @@
+// A Gaussian process whose mean waits for outcomes and whose variance does not.
+
 import type { Core, KernelSpec } from "../../core/core.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { Forgetting } from "../delay/forgetting.ts";

@@ -1,3 +1,5 @@
+// A posterior that counts silence as 0, with the widths of the impressions that it may do wrong.
+
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { type Moment, spanOf, timeOf, type Window } from "../delay/window.ts";
 import type { GaussianProcess } from "../gaussian-process/gaussian-process.ts";

@@ -1,5 +1,6 @@
+import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, it } from "vitest";
 
 it("every export of the SDK says what it is, for the reference", async () => {
@@ -26,4 +27,20 @@ it("every export of the SDK says what it is, for the reference", async () => {
   }
   expect(names).toBeGreaterThan(90);
   expect(silent).toEqual([]);
+});
+
+it("every file of more than 60 lines says at its head what it is for, or begins with the subject that its name states", async () => {
+  const files = globSync("{assembly,src,worker,pages,cli,trials,scripts}/**/*.{ts,tsx}").filter((name) => !/__tests__|\.d\.ts$/.test(name));
+  const plain = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]/g, "");
+  const silent: string[] = [];
+  for (const file of files) {
+    const text = await readFile(file, "utf8");
+    if (text.split("\n").length <= 61 || /^\/[/*]/.test(text)) continue;
+    const code = text.replace(/^import [^"]*"[^"]+";\n/gm, "").trimStart();
+    const [, subject = ""] =
+      /^\/\*\*(?:(?!\*\/)[^])*\*\/\n(?:export )?(?:async )?(?:class|function|const|interface|type) (\w+)/.exec(code) ?? [];
+    if (plain(subject) !== plain(basename(file).replace(/\.tsx?$/, ""))) silent.push(file);
+  }
+  expect(files.length).toBeGreaterThan(500);
+  expect(silent.filter((name) => !name.startsWith("worker/learner/"))).toEqual([]);
 });

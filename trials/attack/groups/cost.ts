@@ -1,3 +1,5 @@
+// Looks for the request of a page that costs the worker most.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { CpuMeter } from "../cpu-meter.ts";
 import { cheapness, soundness } from "../judge.ts";

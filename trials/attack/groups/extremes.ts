@@ -1,3 +1,5 @@
+// Sends values at and beyond the limits that the description states.
+
 import { type Description, filled, type Route, routesOf } from "../description.ts";
 import { bent, brokenText, type Ground, grown } from "../extreme.ts";
 import { shown, soundness, success } from "../judge.ts";

@@ -1,3 +1,5 @@
+// Tries what a page must not do, with the key that every page shows.
+
 import { slowing } from "../flood.ts";
 import { refusal, soundness, statusVerdict, success, unchanged } from "../judge.ts";
 import type { Attempt, Group } from "../stage.ts";

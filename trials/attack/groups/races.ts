@@ -1,3 +1,5 @@
+// Tries requests that overlap: repetitions, and changes of a model that serves.
+
 import type { LoggedConversion, LoggedImpression } from "../../soak/check.ts";
 import { foldedDigest, type LearntConfig } from "../../soak/fold.ts";
 import { accountOf, onceTaken, refusal, soundness, statusesIn, statusVerdict, unchanged } from "../judge.ts";

@@ -1,3 +1,5 @@
+// Tries to use up, from one address, what all pages share.
+
 import { setTimeout as sleep } from "node:timers/promises";
 import { refusal, statusesIn, statusVerdict, success, unchanged } from "../judge.ts";
 import type { Attempt, Group } from "../stage.ts";

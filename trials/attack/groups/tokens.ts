@@ -1,3 +1,5 @@
+// Tries impression ids that the worker has not signed, or has signed for something else.
+
 import { createHmac, randomBytes } from "node:crypto";
 import { refusal, statusVerdict } from "../judge.ts";
 import type { Attempt, Group } from "../stage.ts";

@@ -1,3 +1,5 @@
+// Tries webhooks that no sender has signed, and signed ones at a wrong time.
+
 import { randomBytes } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { slowing } from "../flood.ts";

@@ -1,3 +1,5 @@
+// The first seconds of a new model, while publications are a minute late.
+
 import { stream } from "../../../src/simulation/stream.ts";
 import { Caller } from "../caller.ts";
 import { NodeWorld } from "../node-world.ts";

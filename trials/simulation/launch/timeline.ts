@@ -1,3 +1,5 @@
+// Simulated time for many callers at once, and the slowest KV that the platform allows.
+
 import type { CallFault, Faults, KvFault } from "../workerd/isolate.ts";
 import type { Clock } from "../world.ts";
 

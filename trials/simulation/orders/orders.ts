@@ -1,3 +1,5 @@
+// The same events through several shards, in several orders: the models must agree in every bit.
+
 import { createHash } from "node:crypto";
 import { delayLinTs, merge, Recommender } from "afterclick";
 import { shuffled, stream } from "../../../src/simulation/stream.ts";

@@ -1,3 +1,5 @@
+// Durable Objects in this process, which can be killed at any effect. The rest of `workerd/` is what they run on.
+
 import { Disk, durableStorage } from "./durable-storage.ts";
 import { Crash, type Faults, Isolate, Outage } from "./isolate.ts";
 import { remoteError, stubFor } from "./remote.ts";

@@ -1,3 +1,5 @@
+// The storage of a Durable Object: SQLite whose writes can be lost with the isolate.
+
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import type { Isolate } from "./isolate.ts";
 

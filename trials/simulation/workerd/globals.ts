@@ -1,3 +1,5 @@
+// The globals of workerd, under the clock and the randomness of a schedule.
+
 import { hash, timingSafeEqual } from "node:crypto";
 
 /** The environment of the worker's code. */

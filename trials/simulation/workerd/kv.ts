@@ -1,3 +1,5 @@
+// KV at its worst: late, and unsure whether a write succeeded.
+
 import { type Faults, Outage } from "./isolate.ts";
 
 /** Greatest age of the values that KV shows elsewhere. */

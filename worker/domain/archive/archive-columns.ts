@@ -1,3 +1,5 @@
+// Turns lines of a log into rows of an archived file, and back without loss.
+
 import type { SchemaElement } from "hyparquet";
 import { shownAtOf } from "../ids/uuid.ts";
 import { type ArchivedField, EVENTS, type EventLine, impressionOf } from "../log/log-line.ts";
@@ -46,7 +48,7 @@ type Form = (typeof FORMS)[keyof typeof FORMS];
 export const COLUMNS = Object.entries(FORMS).map(([field, form]) => ({ name: columnOf(field), field, form }));
 
 /** Name of the column of a field. */
-export function columnOf(field: string): string {
+function columnOf(field: string): string {
   return field === "version" ? "model_version" : field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 

@@ -1,3 +1,5 @@
+// Archived files: encoded by the learner with little memory, and read back by the commands, which trust none of their bytes.
+
 import type { AsyncBuffer, FileMetaData } from "hyparquet";
 import { parquetMetadata } from "hyparquet/src/metadata.js";
 import { parquetReadObjects } from "hyparquet/src/read.js";

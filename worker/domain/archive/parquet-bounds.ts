@@ -1,3 +1,5 @@
+// Checks a Parquet file's counts before the reader allocates by them: the file may be hostile.
+
 import type { AsyncBuffer, ColumnMetaData, FileMetaData } from "hyparquet";
 import { parquetHeader } from "hyparquet/src/column.js";
 import { decompressPage } from "hyparquet/src/datapage.js";

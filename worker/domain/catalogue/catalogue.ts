@@ -1,3 +1,5 @@
+// The actions of a model, and which of them are candidates of a request. It knows no policy.
+
 import { didYouMean } from "../../protocol/nearest.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { type Action, type ActionsPatch, MOST_ACTIONS, type RecommendationsBody } from "../../protocol/schema.ts";

@@ -1,3 +1,5 @@
+// Filters of a request: which actions have the attributes that it asks for.
+
 import { didYouMean } from "../../protocol/nearest.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { Action, Condition, Filter } from "../../protocol/schema.ts";

@@ -1,3 +1,5 @@
+// The limits of a page, which has no secret. A backend is bound by none of them.
+
 import type { Points } from "afterclick";
 import { Problem } from "../../protocol/problem.ts";
 import type { Action, RecommendationsBody } from "../../protocol/schema.ts";

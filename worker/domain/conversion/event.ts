@@ -1,3 +1,5 @@
+// A conversion as it was delivered, and what its name tells: a page's goal, a sender's record, or anything else.
+
 import type { KeyGiver, KeyHashes } from "../ids/join-key.ts";
 import { firstIdAt } from "../ids/uuid.ts";
 

@@ -1,3 +1,5 @@
+// Divides amounts of orders among their items, in whole minor units, so that no cent is lost or made.
+
 import { roundedReward } from "./reward.ts";
 
 // Amounts in minor units, such as cents.

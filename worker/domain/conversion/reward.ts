@@ -1,3 +1,5 @@
+// The reward that the conversions of an impression make. The SDK's ledger folds them by the same rule.
+
 import { type GoalOutcomes, goalOutcomes } from "afterclick";
 import { toDyadic } from "../../../src/publication/featurizer.ts";
 import { MOST_AMOUNT } from "../../protocol/most.ts";

@@ -1,3 +1,5 @@
+// Makes a list: policy, random share, pins and rules together. It is pure: the same version and id give the same list again.
+
 import type { Choice, ChooseRequest, Points, Policy } from "afterclick";
 import { vectorAt } from "../../../src/publication/featurizer.ts";
 import type { Asked, Decision } from "../../protocol/decision.ts";

@@ -1,3 +1,5 @@
+// Compares three explanations of where visitors click, on lists that were ranked at random.
+
 import { type TooFew, tooFew } from "afterclick";
 import { QUANTILE } from "../../../src/values/quantile.ts";
 

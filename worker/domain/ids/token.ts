@@ -1,3 +1,5 @@
+// Impression ids: what they hold, and the signature without which none is believed.
+
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { CLOCK_TOLERANCE_MS } from "afterclick";

@@ -1,3 +1,5 @@
+// Many impressions as the bytes of one row, from which one can be read alone.
+
 import type { Decision } from "../../protocol/decision.ts";
 import { setUuid, uuidOf } from "../ids/uuid.ts";
 import { featuresAt, toBlob } from "./feature-blob.ts";

@@ -1,3 +1,5 @@
+// Feature vectors as bytes, without their zeros.
+
 import { RESOLUTION } from "../../../src/publication/featurizer.ts";
 
 // Nearly all feature vectors are multiples of 2^-12 between -8 and 8, and many have few components other than 0. Their components are

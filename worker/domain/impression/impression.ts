@@ -1,3 +1,5 @@
+// An impression as the learner stores it, and in the form that policies take.
+
 import type { Policy } from "afterclick";
 import type { Decision } from "../../protocol/decision.ts";
 import type { Assignment } from "../../protocol/figures.ts";

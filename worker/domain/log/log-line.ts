@@ -1,3 +1,5 @@
+// The schema of each kind of line. Types, imports, checks, columns and docs/log.md follow from it.
+
 import * as v from "valibot";
 import { decided } from "../../protocol/decision.ts";
 import { actionId, fields, finite, formed, goal, list, modelName, numbers, record, text, wholeNumber } from "../../protocol/forms.ts";
@@ -14,7 +16,7 @@ const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 /** In ms since 1970. */
 const time = wholeNumber(0, LAST_MS);
 const digest = v.string();
-export const hash = formed(/^[\w-]{22}$/, "a hash as an export has it");
+const hash = formed(/^[\w-]{22}$/, "a hash as an export has it");
 
 /** Of each line. A receipt is absent in a log that is made by hand. */
 const sealed = { receipt: v.optional(hash) };

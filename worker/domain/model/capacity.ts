@@ -1,3 +1,5 @@
+// Refuses models, goals and requests that would not fit the memory of an isolate.
+
 import { Problem } from "../../protocol/problem.ts";
 
 // Limits of a model's size. With 1,000 candidates and 1,000 draws, the largest allowed model needs less than 64 MB for WebAssembly

@@ -1,3 +1,5 @@
+// The configuration of a model: checks, defaults, and which changes its learnt state allows.
+
 import {
   ENCODER_VERSION,
   type EncoderOptions,

@@ -1,3 +1,5 @@
+// A published model: its name, when it is due, and which of two is newer.
+
 import { SnapshotError } from "afterclick";
 import { decode, encode } from "../../../src/publication/codec.ts";
 import type { Action } from "../../protocol/schema.ts";

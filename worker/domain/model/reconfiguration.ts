@@ -1,3 +1,5 @@
+// Joins a change with the stored options, and says in words where two configurations differ.
+
 import type { ModelOptions } from "../../protocol/model-options.ts";
 import type { ModelBody } from "../../protocol/schema.ts";
 import { shortened } from "../../protocol/shortened.ts";

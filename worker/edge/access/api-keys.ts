@@ -1,3 +1,5 @@
+// Says who calls: the secret key, the publishable key, or nobody. Keys are compared in constant time.
+
 import type { Context, MiddlewareHandler } from "hono";
 import { createMiddleware } from "hono/factory";
 import { remembered, valuesOf } from "../../domain/ids/secret.ts";

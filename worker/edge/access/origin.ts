@@ -1,3 +1,5 @@
+// Says whether a browser may call from its origin.
+
 import type { HonoRequest } from "hono";
 import { cors } from "hono/cors";
 import { createMiddleware } from "hono/factory";

@@ -1,3 +1,5 @@
+// Limits callers without a secret, before their bodies cost anything.
+
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { LatestSet } from "../../domain/ids/latest-set.ts";

@@ -1,3 +1,5 @@
+// `POST /v1/beacon`: what pages report. `sendBeacon` sends no headers, so the key is in the body.
+
 import { Hono } from "hono";
 import * as v from "valibot";
 import { PAGE_GOAL_MS, PAGE_REWARD } from "../../domain/catalogue/page-rules.ts";

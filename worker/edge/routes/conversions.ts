@@ -1,3 +1,5 @@
+// `POST /v1/conversions`: each event is verified, noted in KV and given to its learner. The 202 says what became of it.
+
 import { Hono } from "hono";
 import { createMiddleware } from "hono/factory";
 import * as v from "valibot";

@@ -1,3 +1,5 @@
+// `POST /v1/hooks/:sender`: messages of Stripe, Shopify and others, as conversions of the impressions in their orders.
+
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { valueAt } from "../../domain/conversion/json-path.ts";

@@ -1,3 +1,5 @@
+// Registers, reads, activates and erases impressions.
+
 import { Hono } from "hono";
 import * as v from "valibot";
 import { shardName } from "../../domain/ids/shard.ts";

@@ -1,3 +1,5 @@
+// `GET /`: the HTML around the page's script. Its security policy allows no other script.
+
 import { Hono } from "hono";
 import { html } from "hono/html";
 import { NONCE, secureHeaders } from "hono/secure-headers";

@@ -1,3 +1,5 @@
+// `GET /v1/models/:model/published`: the data with which a page decides by itself.
+
 import { Hono } from "hono";
 import { Catalogue } from "../../domain/catalogue/catalogue.ts";
 import { decodeRecord, recorded } from "../../domain/catalogue/catalogue-record.ts";

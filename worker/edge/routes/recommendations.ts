@@ -1,3 +1,5 @@
+// `POST /v1/models/:model/recommendations`: checks a request and asks the isolate's copy of the model.
+
 import { Hono } from "hono";
 import * as v from "valibot";
 import { estimate } from "../../protocol/answers.ts";

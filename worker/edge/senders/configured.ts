@@ -1,3 +1,5 @@
+// Senders that a deployment describes in AFTERCLICK_SENDERS, without code of their own.
+
 import * as v from "valibot";
 import { valueAt } from "../../domain/conversion/json-path.ts";
 import { keyValuesOf, remembered } from "../../domain/ids/secret.ts";

@@ -1,3 +1,5 @@
+// Reads the times of senders, which may have another unit, or a zone that the text does not name.
+
 import * as v from "valibot";
 import { remembered } from "../../domain/ids/secret.ts";
 import { got } from "../../protocol/sentence.ts";

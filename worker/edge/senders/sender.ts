@@ -1,3 +1,5 @@
+// The contract of a sender of orders, and the refunds that all of them share.
+
 import * as v from "valibot";
 import { type Attribution, dividedRefund, type Order, type Refund } from "../../domain/conversion/order.ts";
 import { Problem } from "../../protocol/problem.ts";

@@ -1,3 +1,5 @@
+// Orders and refunds of Shopify as sales.
+
 import * as v from "valibot";
 import { valueAt } from "../../domain/conversion/json-path.ts";
 import { dividedRefund, type Order, type Refund } from "../../domain/conversion/order.ts";

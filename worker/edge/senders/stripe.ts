@@ -1,3 +1,5 @@
+// Payments and refunds of Stripe as sales.
+
 import * as v from "valibot";
 import { inMajor, refundedBy } from "../../domain/conversion/money.ts";
 import type { Attribution } from "../../domain/conversion/order.ts";

@@ -1,3 +1,5 @@
+// `/v1/models/:model/actions`: replaces or changes a catalogue.
+
 import { Hono } from "hono";
 import * as v from "valibot";
 import { catalogue } from "../../../protocol/answers.ts";

@@ -1,3 +1,5 @@
+// `/v1/models/:model/events`: exports the log of a model as it is read, and imports one line by line.
+
 import { Hono } from "hono";
 import * as v from "valibot";
 import { waitingFor } from "../../../domain/conversion/event.ts";

@@ -1,3 +1,5 @@
+// `/v1/models`: creates, changes, lists and deletes models.
+
 import { Hono } from "hono";
 import { PublicationStore } from "../../../kv/publication-store.ts";
 import { models as list } from "../../../protocol/answers.ts";
