@@ -167,7 +167,7 @@ describe("samples of the actions of a catalogue", () => {
           });
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
   });
 

@@ -168,41 +168,6 @@ describe("a funnel", () => {
     expect(Math.sqrt(variance[0]) / mean[0]).toBeLessThan(1.6 * relative);
   });
 
-  const event = fc.record<Event>({
-    of: fc.nat(8),
-    goal: fc.constantFrom("click", "purchase"),
-    after: fc.integer({ min: 0, max: 59 }),
-    reward: fc.constantFrom(1, 1, 0.5, null),
-    eventId: fc.constantFrom("a", "b"),
-  });
-
-  it.each([delayLinTs, delayLinUcb])("of $id does not depend on the order of its events, nor on repetitions", async (factory) => {
-    const own = factory({ dimension: 2, shrinkage: "fixed" });
-    await fc.assert(
-      fc.asyncProperty(fc.array(event, { maxLength: 20 }), fc.infiniteStream(fc.nat()), async (events, numbers) => {
-        const learnt = await Promise.all(
-          [0, 1].map(async (shuffled) => {
-            const recommender = await shown(FUNNEL, 9, own);
-            const order = shuffled ? [...events, ...events.slice(3)] : [...events];
-            if (shuffled) order.sort(() => (numbers.next().value % 2) - 0.5);
-            for (const each of order) told(recommender, each);
-            recommender.policy.refactor();
-            return recommender;
-          }),
-        );
-        const [a, b] = learnt;
-        expect(a.digest()).toBe(b.digest());
-        const [before, after] = learnt.map(({ policy }) => policy.factors(features).flat());
-        before.forEach(({ mean, low, high }, i) => {
-          expect(after[i].mean).toBeCloseTo(mean, 9);
-          expect(after[i].low).toBeCloseTo(low, 9);
-          expect(after[i].high).toBeCloseTo(high, 9);
-        });
-      }),
-      { numRuns: 60 },
-    );
-  });
-
   it("takes a purchase without its click as a click that nobody saw", async () => {
     const [unseen, seen] = [await shown(FUNNEL, 12), await shown(FUNNEL, 12)];
     const purchase = { of: 2, goal: "purchase", after: 30, reward: 1, eventId: "p" };

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from "node:v8";
-import { delayLinTs, delayLinUcb, otfLinUcb, policies, Recommender, SnapshotError } from "afterclick";
+import { delayLinTs, delayLinUcb, policies, Recommender, SnapshotError } from "afterclick";
 import { beforeAll, describe, expect, it } from "vitest";
 import { freshCore } from "../../support/core.ts";
 import { contentsOf, crafted } from "../../support/crafted/crafted.ts";
@@ -17,17 +17,11 @@ beforeAll(async () => {
   bytes = recommender.publication();
 });
 
-const codeOf = async (changed: Uint8Array, known = policies): Promise<string> => {
-  const error = await Recommender.restore(changed, { policies: known }).catch((caught) => caught);
+const codeOf = async (changed: Uint8Array): Promise<string> => {
+  const error = await Recommender.restore(changed, { policies }).catch((caught) => caught);
   expect(error).toBeInstanceOf(SnapshotError);
   return error.code;
 };
-
-function changed(change: (view: DataView) => void): Uint8Array {
-  const copy = bytes.slice();
-  change(new DataView(copy.buffer));
-  return copy;
-}
 
 describe("a publication", () => {
   it("has a header like a snapshot's, with a magic of its own", () => {
@@ -40,24 +34,6 @@ describe("a publication", () => {
     const [config, ...sections] = contentsOf(bytes).sections;
     expect(JSON.parse(config as string)).toMatchObject({ policy: { dimension: 3 }, round: 6 });
     expect(sections.map(({ length }) => length)).toEqual([2, 3, 1, 3, 6]);
-  });
-
-  it("has one error per field of its header", async () => {
-    expect(await codeOf(changed((view) => view.setUint32(0, 1)))).toBe("magic");
-    expect(await codeOf(changed((view) => view.setUint32(4, 3, true)))).toBe("version");
-    expect(await codeOf(changed((view) => view.setFloat64(48, 8, true)))).toBe("truncated");
-    expect(await codeOf(changed((view) => view.setUint8(56, view.getUint8(56) ^ 1)))).toBe("checksum");
-    expect(await codeOf(bytes, [otfLinUcb])).toBe("policy");
-    const later = Object.assign(() => ({ ...delayLinTs({ dimension: 3 }), stateVersion: 99 }), { id: "delay-lin-ts" });
-    expect(await codeOf(bytes, [later])).toBe("state-version");
-  });
-
-  it("is refused when cut short, or with any byte flipped", async () => {
-    for (let length = 0; length < bytes.length; length += 7) expect(await codeOf(bytes.slice(0, length))).toBe("truncated");
-    for (let at = 0; at < bytes.length; at += 5) {
-      const code = await codeOf(changed((view) => view.setUint8(at, view.getUint8(at) ^ (1 << (at % 8)))));
-      expect(["magic", "version", "truncated", "checksum"]).toContain(code);
-    }
   });
 
   it("is no snapshot, nor a snapshot a publication, even with the right checksum", async () => {

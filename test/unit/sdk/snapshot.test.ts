@@ -1,10 +1,11 @@
-import { gpTsSdf, otfLinTs, otfLinUcb, policies, Recommender, SnapshotError } from "afterclick";
+import { otfLinTs, otfLinUcb, policies, Recommender, SnapshotError } from "afterclick";
 import { beforeAll, describe, expect, it } from "vitest";
 
+let recommender: Recommender;
 let bytes: Uint8Array;
 
 beforeAll(async () => {
-  const recommender = await Recommender.create({ policy: otfLinUcb({ dimension: 3 }), window: { ms: 1000 } });
+  recommender = await Recommender.create({ policy: otfLinUcb({ dimension: 3 }), window: { ms: 1000 } });
   for (let i = 0; i < 6; i++) {
     const { action } = recommender.recommend({ candidates: [{ features: [1, 0, i / 8] }, { features: [0, 1, i / 4] }], now: 100 * i });
     recommender.convert({ impressionId: action.impressionId, reward: 1, at: 100 * i + 50 });
@@ -39,6 +40,17 @@ describe("a snapshot", () => {
     expect(restored.snapshot()).toEqual(bytes);
   });
 
+  it("is refused when it is not bytes", async () => {
+    await expect(Recommender.restore("text" as never, { policies })).rejects.toThrow(/bytes: expected a Uint8Array/);
+    await expect(Recommender.restore(bytes, {} as never)).rejects.toThrow(/policies/);
+  });
+});
+
+describe.each(["snapshot", "publication"] as const)("a %s", (kind) => {
+  beforeAll(() => {
+    bytes = recommender[kind]();
+  });
+
   it("has one error per field of its header", async () => {
     expect(await codeOf(changed((view) => view.setUint32(0, 1)))).toBe("magic");
     expect(await codeOf(changed((view) => view.setUint32(4, 3, true)))).toBe("version");
@@ -46,6 +58,8 @@ describe("a snapshot", () => {
     expect(await codeOf(changed((view) => view.setUint8(56, view.getUint8(56) ^ 1)))).toBe("checksum");
     expect(await codeOf(bytes, [otfLinTs])).toBe("policy");
     expect(await codeOf(bytes, [])).toBe("policy");
+    const later = Object.assign(() => ({ ...otfLinUcb({ dimension: 3 }), stateVersion: 99 }), { id: "otf-lin-ucb" });
+    expect(await codeOf(bytes, [later])).toBe("state-version");
   });
 
   it("is refused when cut short, at any length", async () => {
@@ -63,23 +77,5 @@ describe("a snapshot", () => {
         ),
       );
     }
-  });
-
-  it("is refused when it is not bytes", async () => {
-    await expect(Recommender.restore("text" as never, { policies })).rejects.toThrow(/bytes: expected a Uint8Array/);
-    await expect(Recommender.restore(bytes, {} as never)).rejects.toThrow(/policies/);
-  });
-
-  it("holds the hyper-parameters that a refit has set", async () => {
-    const policy = gpTsSdf({ dimension: 1, refit: { every: 8 } });
-    const recommender = await Recommender.create({ policy, window: { rounds: 20 } });
-    const candidates = Array.from({ length: 9 }, (_, i) => ({ features: [i / 8] }));
-    for (let i = 0; i < 20; i++) {
-      const { action } = recommender.recommend({ candidates });
-      recommender.convert({ impressionId: action.impressionId, reward: (1 + Math.sin(9 * action.index)) / 2 });
-    }
-    const restored = await Recommender.restore(recommender.snapshot(), { policies });
-    expect(restored.recommend({ candidates })).toEqual(recommender.recommend({ candidates }));
-    expect(restored.snapshot()).toEqual(recommender.snapshot());
   });
 });

@@ -1,4 +1,4 @@
-import { delayLinUcb, policies, Recommender } from "afterclick";
+import { delayLinUcb, Recommender } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { Delays } from "../../../../src/model/delay/delays.ts";
 import { OwnLaws } from "../../../../src/model/delay/own-laws.ts";
@@ -228,13 +228,5 @@ describe("a policy with delays that differ by product", () => {
     expect(Math.abs(slow - fast)).toBeLessThan(0.05);
     const [slowInCommon, fastInCommon] = (await played({ delayComponents: 2 })).policy.predict(candidates).mean;
     expect(fastInCommon - slowInCommon).toBeGreaterThan(0.05);
-  });
-
-  it("decides the same from its snapshot and its publication", async () => {
-    const recommender = await played({});
-    for (const bytes of [recommender.snapshot(), recommender.publication()]) {
-      const { policy } = await Recommender.restore(bytes, { policies });
-      expect(policy.predict(candidates)).toEqual(recommender.policy.predict(candidates));
-    }
   });
 });

@@ -98,14 +98,6 @@ describe.each(Object.keys(factories) as (keyof typeof factories)[])("%s", (name)
     expect(deviations(until)).toEqual(deviations(twenty));
     expect(deviations(until)).not.toEqual(deviations(await played(name, {})));
   });
-
-  it("goes on from a snapshot with its noise", async () => {
-    const original = await played(name, { noise: true, pending: true });
-    const restored = await Recommender.restore(original.snapshot(), { policies: Object.values(factories) });
-    expect(deviations(restored)).toEqual(deviations(original));
-    expect(restored.snapshot()).toEqual(original.snapshot());
-    expect(deviations(original)).not.toEqual(deviations(await played(name, { pending: true })));
-  });
 });
 
 it.each(["gpUcbSdf", "gpTsSdf", "gpBucb", "gpBts", "gpEi"] as const)(

@@ -1,4 +1,4 @@
-import { gaussianProcess, gpTsSdf, matern52, Recommender } from "afterclick";
+import { gaussianProcess, gpTsSdf, matern52 } from "afterclick";
 import { expect, it } from "vitest";
 import { stream } from "../../../../src/simulation/stream.ts";
 
@@ -31,20 +31,6 @@ it("draws have the mean and the covariance of the posterior, repeated and pendin
       expect(Math.abs(sum / PAIRS - own)).toBeLessThan(5 * error + 1e-12);
     }
   }
-});
-
-it("a decision draws anew for each round, and goes on identically from a snapshot", async () => {
-  const policy = gpTsSdf({ ...settings, sampler: "pathwise" });
-  const recommender = await Recommender.create({ policy, window: { rounds: 5 }, seed: 3 });
-  const chosen = new Set<number>();
-  for (let round = 1; round <= 30; round++) {
-    const again = await Recommender.restore(recommender.snapshot(), { policies: [gpTsSdf] });
-    const { action } = recommender.recommend({});
-    expect(again.recommend({}).action).toEqual(action);
-    recommender.convert({ impressionId: action.impressionId, reward: points[action.index][0] });
-    chosen.add(action.index);
-  }
-  expect(chosen.size).toBeGreaterThan(3);
 });
 
 it("is refused without a domain", () => {
