@@ -40,7 +40,7 @@ registerHooks({
   load(url, context, next) {
     const loaded = next(url, context);
     const file = url.startsWith("file:") ? relative(process.cwd(), fileURLToPath(url)) : "";
-    return /^(worker|publication|src)\/.*\.ts$/.test(file) ? { ...loaded, source: traced(file, String(loaded.source)) } : loaded;
+    return /^(worker|src)\/.*\.ts$/.test(file) ? { ...loaded, source: traced(file, String(loaded.source)) } : loaded;
   },
 });
 
