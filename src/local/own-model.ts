@@ -42,8 +42,8 @@ interface Kept {
   readonly options: string;
   readonly bytes: Uint8Array;
   readonly at: number;
-  /** Grows each time that the model forgets. Default 0. */
-  readonly forgotten?: number;
+  /** Grows each time that the model forgets. */
+  readonly forgotten: number;
 }
 
 /**
@@ -76,9 +76,7 @@ export class OwnModel implements LocalModel {
     this.#name = name;
     this.#report = report;
     this.#featurize = featurizer(encoder ?? null);
-    // Options that are not set add nothing, so stored models of earlier versions stay valid.
-    const given = [...(encoder ? [encoder] : []), ...(goals ? [{ goals }] : []), ...(examination ? [{ examination }] : [])];
-    this.#learntUnder = JSON.stringify([policy.id, policy.options, window, reward ?? null, seed ?? null, ...given]);
+    this.#learntUnder = JSON.stringify([policy.id, policy.options, window, reward, seed, encoder, goals, examination]);
     this.#shelf = new Shelf(`own ${name}`, report);
     this.#recommender = recommender;
   }
@@ -189,7 +187,7 @@ export class OwnModel implements LocalModel {
   async #keep(at: number): Promise<void> {
     if (!this.#keeps) return;
     const [revision, forgotten, bytes] = [this.#revision, this.#forgotten, this.#recommender.snapshot()];
-    const kept: Kept = { revision, options: this.#learntUnder, bytes, at, ...(forgotten > 0 && { forgotten }) };
+    const kept: Kept = { revision, options: this.#learntUnder, bytes, at, forgotten };
     await this.#shelf.set("state", kept);
   }
 
@@ -235,7 +233,7 @@ export class OwnModel implements LocalModel {
     const kept = await this.#shelf.get<Kept>("state");
     // A read that failed finds nothing either, so this does not mean that another tab forgot.
     if (!kept) return;
-    const { forgotten = 0 } = kept;
+    const { forgotten } = kept;
     // A tab with other options forgets too.
     if (forgotten > this.#forgotten) await this.#startAgain(forgotten);
     // A tab that could not take a turn or read may store a state of before. This tab's next change replaces it.

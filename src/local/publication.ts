@@ -24,8 +24,8 @@ export interface Publication {
     readonly greedy: boolean;
     readonly minimumShare: number;
   };
-  /** Version of `actions` within the generation. Workers of earlier versions state none. */
-  readonly catalogue?: number;
+  /** Version of `actions` within the generation. */
+  readonly catalogue: number;
   readonly actions: readonly Action[];
   /** The served policy, for `Recommender.restore`. Absent while the worker learns the model's log again after an upgrade. */
   readonly part?: Uint8Array;
@@ -42,8 +42,8 @@ const isNumber = (value: unknown, most = Number.MAX_SAFE_INTEGER): boolean =>
   Number.isFinite(value) && (value as number) >= 0 && (value as number) <= most;
 
 /** Checks everything that a page reads of a publication. @throws {SnapshotError} code `malformed`: another program wrote it. */
-export function checkPublication({ model, generation, version, publishedAt, catalogue = 0, config, actions }: Publication): void {
-  const { policy, window, encoder, draws, greedy = false, minimumShare = 0 } = Object(config) as Publication["config"];
+export function checkPublication({ model, generation, version, publishedAt, catalogue, config, actions }: Publication): void {
+  const { policy, window, encoder, draws, greedy, minimumShare } = Object(config) as Publication["config"];
   // The featurizer reads features by name.
   const isAction = ({ id, features = [] }: Action): boolean =>
     isText(id) && (encoder !== null || (Array.isArray(features) && features.every(Number.isFinite)));
@@ -62,7 +62,7 @@ export function checkPublication({ model, generation, version, publishedAt, cata
 
 /** Whether publication `a` replaces `b`. The worker may answer with one of a minute ago, because KV does. */
 export function isNewer(a: Publication, b: Publication): boolean {
-  const [own, other] = [a, b].map(({ generation, version, catalogue = 0, publishedAt }) => [generation, version, catalogue, publishedAt]);
+  const [own, other] = [a, b].map(({ generation, version, catalogue, publishedAt }) => [generation, version, catalogue, publishedAt]);
   const first = own.findIndex((number, i) => number !== other[i]);
   return first >= 0 && own[first] > other[first];
 }

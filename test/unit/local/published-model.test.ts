@@ -284,7 +284,6 @@ describe("refreshing", () => {
     [false, "the model before", { generation: EDITION.generation - 1, version: 8, catalogue: 4, publishedAt: NOW + 1 }],
     [false, "less learnt", { version: 6, catalogue: 4, publishedAt: NOW + 1 }],
     [false, "an earlier catalogue", { catalogue: 2, publishedAt: NOW + 1 }],
-    [false, "no version of the catalogue", { catalogue: undefined, publishedAt: NOW + 1 }],
     [false, "an earlier publication of the same", { publishedAt: NOW - 1 }],
   ])("takes only what is newer: %s for %s", async (isTaken, _, edition) => {
     const model = await open();

@@ -291,8 +291,7 @@ export function checkNorms(points: Float64Array, actions: readonly { readonly id
   actions.forEach(({ id }, row) => {
     let square = 0;
     for (let i = row * dimension; i < (row + 1) * dimension; i++) square += points[i] * points[i];
-    // A publication of an earlier version states no bound.
-    if (!(square > most * most)) return;
+    if (square <= most * most) return;
     const norm = Math.sqrt(square).toPrecision(3);
     throw new RangeError(`features of action ${id}: expected a norm of at most ${most}, ${bound}, with the context's; got ${norm}`);
   });

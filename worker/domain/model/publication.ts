@@ -24,7 +24,7 @@ export interface Publication {
   readonly config: ModelConfig;
   /** Version of the catalogue that isolates need at least. */
   readonly catalogue: number;
-  /** The catalogue itself at this version. Absent unless the publication carries it, for pages and isolates of an earlier version. */
+  /** The catalogue itself at this version. Absent unless the publication carries it, as for pages. */
   readonly actions?: readonly Action[];
   /** One publication of the SDK per policy, or its snapshot: the served one first, then its shadows. */
   readonly parts: readonly Uint8Array[];
@@ -85,8 +85,7 @@ export function encodePublication({
 export async function decodePublication(bytes: Uint8Array<ArrayBuffer>): Promise<Publication | undefined> {
   try {
     const { header, parts } = await decode<Omit<Publication, "parts">>(bytes);
-    // A publication of an earlier version carries the catalogue of its own version.
-    return { ...header, catalogue: header.catalogue ?? header.version, parts };
+    return { ...header, parts };
   } catch (error) {
     if (error instanceof SnapshotError) return undefined;
     throw error;
