@@ -137,16 +137,8 @@ interface Estimated {
 function Distribution({ goal, delay, windowMs, now }: Estimated) {
   const title = goal === undefined ? "How late conversions come" : `How late conversions come: ${goal}`;
   const points = delay?.distribution ?? [];
-  const data = useMemo(
-    () =>
-      [
-        points.map(({ delayMs }) => delayMs),
-        points.map(({ high }) => high),
-        points.map(({ low }) => low),
-        points.map(({ probability }) => probability),
-      ] as uPlot.AlignedData,
-    [delay],
-  );
+  const series = ["delayMs", "high", "low", "probability"] as const;
+  const data = useMemo(() => series.map((name) => points.map((point) => point[name])) as unknown as uPlot.AlignedData, [delay]);
   // The chart is created once and reads this reference on every draw.
   const window95Ms = useRef<number | undefined>(undefined);
   window95Ms.current = typeof delay?.window95Ms === "number" ? delay.window95Ms : undefined;

@@ -1,12 +1,6 @@
 import { contextOf, SHOP_MODEL } from "../../src/simulation/assortment.ts";
 import { call } from "../ui/call.ts";
 
-export interface Recommended {
-  readonly impressionId: string;
-  /** The product's id. */
-  readonly id: string;
-}
-
 /** The evidence for a product and a visitor so far. */
 export interface ProductEvidence {
   readonly id: string;
@@ -31,7 +25,11 @@ function post<Body>(path: string, json: unknown, headers: Record<string, string>
 export function recommend(key: string, profile: string, limit: number) {
   const path = `/v1/models/${SHOP_MODEL}/recommendations`;
   const headers = { authorization: `Bearer ${key}` };
-  return post<{ windowEndsAt: number; actions: readonly Recommended[] }>(path, { context: contextOf(profile), limit }, headers);
+  return post<{ windowEndsAt: number; actions: readonly { readonly impressionId: string; readonly id: string }[] }>(
+    path,
+    { context: contextOf(profile), limit },
+    headers,
+  );
 }
 
 /** A purchase or a return of a product, and how long ago it happened, in ms. The clocks of page and worker may differ. */

@@ -5,7 +5,7 @@ import type uPlot from "uplot";
 import { below, Chart, type ChartProps, fromZero, line, upwards, wholeTick } from "../../ui/chart.tsx";
 import { Legend } from "../../ui/marks.tsx";
 import { decimal, whole } from "../../ui/notation.ts";
-import type { MatchReport, PlayerReport } from "../match.ts";
+import type { MatchReport } from "../match.ts";
 
 /** Rows of a table of numbers, about. */
 const ROWS = 20;
@@ -32,9 +32,8 @@ interface CurveProps {
 /** One quantity over the rounds, a line per policy. */
 function Curve({ report, id, title, meaning }: CurveProps) {
   const { players, sampled, round } = report;
-  const valuesOf = (player: PlayerReport) => player[id];
-  const data = useMemo(() => [sampled, ...players.map(valuesOf)] as unknown as uPlot.AlignedData, [report]);
-  const at = (index: number) => players.map((player) => `${player.name} ${decimal(valuesOf(player)[index])}`).join(", ");
+  const data = useMemo(() => [sampled, ...players.map((player) => player[id])] as unknown as uPlot.AlignedData, [report]);
+  const at = (index: number) => players.map((player) => `${player.name} ${decimal(player[id][index])}`).join(", ");
   const every = Math.ceil(sampled.length / ROWS);
   return (
     <Chart
@@ -47,7 +46,7 @@ function Curve({ report, id, title, meaning }: CurveProps) {
       table={() => ({
         columns: ["Round", ...players.map(({ name }) => name)],
         rows: sampled.flatMap((each, i) =>
-          i % every === 0 || each === round ? [[whole(each), ...players.map((player) => decimal(valuesOf(player)[i]))]] : [],
+          i % every === 0 || each === round ? [[whole(each), ...players.map((player) => decimal(player[id][i]))]] : [],
         ),
       })}
     />

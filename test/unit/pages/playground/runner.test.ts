@@ -7,14 +7,12 @@ import { defaults } from "../../../../pages/playground/settings.ts";
 class Idle extends EventTarget {
   static made: Idle[] = [];
   readonly posted: unknown[] = [];
-  readonly url: string;
-  readonly options: unknown;
+  readonly address: readonly [url: string, options: unknown];
   terminated = 0;
 
   constructor(url: URL, options: unknown) {
     super();
-    this.url = String(url);
-    this.options = options;
+    this.address = [String(url).replace(/.*\//, ""), options];
     Idle.made.push(this);
   }
   postMessage(message: unknown): void {
@@ -26,96 +24,71 @@ class Idle extends EventTarget {
   reports(data: unknown): void {
     this.dispatchEvent(Object.assign(new Event("message"), { data }));
   }
+  fails(): void {
+    this.dispatchEvent(new Event("error"));
+  }
 }
 
 let runs: Run[];
+let runner: Runner;
+let worker: Idle;
 beforeEach(() => {
   Idle.made = [];
   runs = [];
   vi.stubGlobal("Worker", Idle);
+  runner = new Runner((run) => void runs.push(run));
+  // Without a match there is nothing to stop.
+  runner.stop();
+  runner.start(defaults.linear);
+  [worker] = Idle.made;
 });
 afterEach(() => void vi.unstubAllGlobals());
 
 const reportAt = (round: number): MatchReport => ({ round, rounds: 10, sampled: [], truth: [], players: [] });
-function started() {
-  const runner = new Runner((run) => void runs.push(run));
-  runner.start(defaults.linear);
-  return { runner, worker: Idle.made[0] };
-}
 
 describe("a runner", () => {
-  it("gives the settings to a Web Worker of its own, which is a module", () => {
-    const { worker } = started();
-    expect(worker.url).toMatch(/\/background\.js$/);
-    expect([worker.options, worker.posted]).toEqual([{ type: "module" }, [defaults.linear]]);
-    expect(runs).toEqual([{ state: "running", report: undefined }]);
-  });
-
-  it("hands on each report, and ends with the last one", () => {
-    const { worker } = started();
+  it("gives the settings to a Web Worker of its own, hands on each report, and ends with the last one", () => {
+    expect([worker.address, worker.posted]).toEqual([["background.js", { type: "module" }], [defaults.linear]]);
     worker.reports({ report: reportAt(9), ms: 5 });
-    expect([runs.at(-1), worker.terminated]).toEqual([{ state: "running", report: reportAt(9) }, 0]);
+    expect(worker.terminated).toBe(0);
     worker.reports({ report: reportAt(10), ms: 7 });
-    expect([runs.at(-1), worker.terminated]).toEqual([{ state: "done", report: reportAt(10), ms: 7 }, 1]);
-    expect(runs).toHaveLength(3);
+    runner.stop();
+    expect([runs, worker.terminated]).toEqual([
+      [{ state: "running" }, { state: "running", report: reportAt(9) }, { state: "done", report: reportAt(10), ms: 7 }],
+      1,
+    ]);
   });
 
   it("keeps the last report of a match that is stopped, and hears nothing more of it", () => {
-    const { runner, worker } = started();
     worker.reports({ report: reportAt(4), ms: 5 });
     runner.stop();
     expect([runs.at(-1), worker.terminated]).toEqual([{ state: "stopped", report: reportAt(4) }, 1]);
     worker.reports({ report: reportAt(10), ms: 9 });
-    worker.dispatchEvent(new Event("error"));
+    worker.fails();
     expect(runs).toHaveLength(3);
   });
 
-  it("stops nothing where no match is running", () => {
-    const { runner, worker } = started();
-    worker.reports({ report: reportAt(10), ms: 7 });
-    runner.stop();
-    new Runner((run) => void runs.push(run)).stop();
-    expect(runs.map(({ state }) => state)).toEqual(["running", "done"]);
-  });
-
   it("ends a match when another one starts, and hears the new one alone", () => {
-    const { runner, worker } = started();
     runner.start(defaults.curve);
     const [, other] = Idle.made;
     expect([worker.terminated, other.terminated, other.posted]).toEqual([1, 0, [defaults.curve]]);
     worker.reports({ report: reportAt(3), ms: 1 });
-    worker.dispatchEvent(new Event("error"));
+    worker.fails();
     other.reports({ report: reportAt(2), ms: 1 });
     expect(runs.slice(2)).toEqual([{ state: "running", report: reportAt(2) }]);
   });
 
-  it("plays again after a match has ended", () => {
-    const { runner, worker } = started();
-    worker.reports({ report: reportAt(10), ms: 7 });
-    runner.start(defaults.linear);
-    Idle.made[1].reports({ report: reportAt(1), ms: 1 });
-    expect(runs.slice(2)).toEqual([
-      { state: "running", report: undefined },
-      { state: "running", report: reportAt(1) },
-    ]);
-  });
-
-  it("fails with the problem of the simulation, or with one that names the policy of the browser", () => {
-    started().worker.reports({ problem: "out of memory", forbidden: false });
-    expect(runs.at(-1)).toEqual({ state: "failed", problem: "out of memory" });
-    started();
-    Idle.made[1].reports({ problem: "blocked by CSP", forbidden: true });
-    expect(runs.at(-1)).toMatchObject({ state: "failed", problem: expect.stringContaining("this browser or its policy forbids it") });
-    expect(Idle.made.map(({ terminated }) => terminated)).toEqual([1, 1]);
-  });
-
-  it("fails where the simulation cannot be loaded", () => {
-    started().worker.dispatchEvent(new Event("error"));
-    expect(runs.at(-1)).toMatchObject({ state: "failed", problem: expect.stringContaining("could not be loaded") });
+  it.each([
+    ["out of memory", () => worker.reports({ problem: "out of memory", forbidden: false })],
+    ["this browser or its policy forbids it", () => worker.reports({ problem: "blocked by CSP", forbidden: true })],
+    ["could not be loaded", () => worker.fails()],
+  ])("fails, ends the match, and says: %s", (words, fail) => {
+    fail();
+    expect(runs.at(-1)).toEqual({ state: "failed", problem: expect.stringContaining(words) });
+    expect(worker.terminated).toBe(1);
   });
 
   it("fails without a Web Worker where there is no WebAssembly, and ends the match before", () => {
-    const { runner, worker } = started();
     vi.stubGlobal("WebAssembly", undefined);
     runner.start(defaults.linear);
     expect(runs.at(-1)).toMatchObject({ state: "failed", problem: expect.stringContaining("does not offer it") });

@@ -9,6 +9,7 @@ import { Rate } from "../../../../pages/dashboard/rate.tsx";
 import { Recents } from "../../../../pages/dashboard/recents.tsx";
 import { SignIn } from "../../../../pages/dashboard/sign-in.tsx";
 import { Regret } from "../../../../pages/shop/regret.tsx";
+import { Chart } from "../../../../pages/ui/chart.tsx";
 import type { Explanation } from "../../../../worker/protocol/answers.ts";
 import type { Bar, Bucket, Delay, Examination, GoalLift, Lift, Metrics } from "../../../../worker/protocol/metrics-answer.ts";
 import { busy, examined, explained, idle } from "../../../browser/report.ts";
@@ -276,7 +277,13 @@ function regrets(): Record<string, State> {
   return { "the purchases missed": { component: Regret, usual: after(23), others } };
 }
 
+const chart = {
+  ...{ id: "sales", title: "Sales", summary: "They grow.", legend: [{ mark: "policy", name: "orders" }], data: [[1], [2]] },
+  ...{ plot: () => ({}), describe: () => "Day 1", table: () => ({ columns: ["Day"], rows: [["1"]] }) },
+};
+
 saysAsWritten("dashboard", () => ({
+  "a chart": { component: Chart, usual: chart, others: { "without lines": { legend: undefined } } },
   ...silences(),
   ...figures(),
   ...lifts(),
