@@ -85,6 +85,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
         "/v1/models/shop/metrics": shop,
         "/v1/models/blog/metrics": idle,
         [`/v1/impressions/${explained.impressionId}`]: explained,
+        "/v1/impressions/other": explained,
         "/v1/models/shop/examination": examined,
       };
       const problem = (status: number, detail: string) => route.fulfill({ status, json: { status, detail } });
@@ -298,6 +299,13 @@ describeInChromium("the dashboard of a deployed worker", () => {
     await page.getByLabel("Explain an impression by id").fill("forged");
     await page.getByRole("button", { name: "Explain" }).click();
     await title("No such impression").waitFor();
+    // An explanation of another impression is not taken for this one's.
+    await page.getByLabel("Explain an impression by id").fill("other");
+    const explaining = page.waitForResponse("**/v1/impressions/other");
+    await page.keyboard.press("Enter");
+    await explaining;
+    await page.waitForResponse("**/metrics");
+    expect([await why.count(), await title("No such impression").count()]).toEqual([0, 0]);
   });
 
   it("says that the worker does not answer, keeps what it has, and goes on when it does", async () => {
