@@ -34,7 +34,7 @@ const charts = {
   posterior: () => drawn(PlayerCard, { settings: defaults.curve, report, place: 1 }),
 };
 
-/** Records what is painted, with 24 pixels for each power of ten along x. */
+/** Records what is painted. Along x, 12.5 powers of ten take the width. */
 function canvas(width: number, data: unknown = []) {
   const painted: unknown[][] = [];
   const record =
@@ -44,7 +44,7 @@ function canvas(width: number, data: unknown = []) {
   const ctx = Object.fromEntries(
     ["fillRect", "moveTo", "lineTo", "setLineDash", "save", "restore", "beginPath", "stroke"].map((name) => [name, record(name)]),
   );
-  const valToPos = (x: number, _: string, onCanvas: boolean) => (onCanvas ? 20 : 0) + 24 * Math.log10(x);
+  const valToPos = (x: number, _: string, onCanvas: boolean) => (onCanvas ? 20 : 0) + (width / 12.5) * Math.log10(x);
   return { painted, chart: { ctx, data, valToPos, bbox: { left: 20, top: 5, width, height: 50 }, root: { style: { color: "" } } } };
 }
 
@@ -73,7 +73,7 @@ function written(name: string, options: object): string {
   const { chart } = canvas(300);
   const calls: Readonly<Record<string, (work: Work) => unknown>> = {
     range: (work) => ENDS.map((ends) => work(chart, ...ends)),
-    splits: (work) => [work(chart, 0, 1, YEAR_MS), work(canvas(2000).chart, 0, 10, 1000)],
+    splits: (work) => [work(chart, 0, 1, YEAR_MS), work(canvas(2000).chart, 0, 10, YEAR_MS)],
     filter: (work) => work(chart, [1, 2]),
     values: (work) => work(chart, name === "rate" ? [NOON] : [-0.5, 0, 0.25, 0.5, 1, 1.25, 1000], 0, 0, 1000),
   };
@@ -124,14 +124,14 @@ it.each([
   ["at the left edge, if all are open", [none, [0.1, 0.2, 0.3, 0.1]], 20],
   ["nowhere, if all are closed", [[0.1, 0.2, 0.3, 0.1], none], null],
 ])("the shade of open buckets begins %s", (_, lines, left) => {
-  const { painted, chart } = canvas(100, [[0.1, 10 ** (10 / 24), 10, 10 ** (30 / 24)], ...lines]);
+  const { painted, chart } = canvas(300, [[0.1, 10 ** (10 / 24), 10, 10 ** (30 / 24)], ...lines]);
   for (const draw of charts.rate().charts[0].plot().hooks?.drawClear ?? []) (draw as (chart: unknown) => void)(chart);
-  expect(painted).toEqual(left === null ? [] : [["save"], ["fillRect", left, 5, 120 - left, 50], ["restore"]]);
+  expect(painted).toEqual(left === null ? [] : [["save"], ["fillRect", left, 5, 320 - left, 50], ["restore"]]);
 });
 
 it("the delays have a dashed line at the window for 95 %, if that is known", () => {
   const paintedAt = (window95Ms: unknown) => {
-    const { painted, chart } = canvas(100);
+    const { painted, chart } = canvas(300);
     const { hooks } = drawn(DelayOf, { metrics: { ...busy, delay: { ...busy.delay, window95Ms } } as typeof busy }).charts[0].plot();
     for (const draw of hooks?.draw ?? []) (draw as (chart: unknown) => void)(chart);
     return painted;
