@@ -1,3 +1,4 @@
+import { expect, it } from "vitest";
 import { Alarm, Calm } from "../../../../pages/dashboard/alarm.tsx";
 import { DelayOf } from "../../../../pages/dashboard/delay.tsx";
 import { Estimated, ExaminationOf } from "../../../../pages/dashboard/examination.tsx";
@@ -13,6 +14,7 @@ import { Chart } from "../../../../pages/ui/chart.tsx";
 import type { Explanation } from "../../../../worker/protocol/answers.ts";
 import type { Bar, Bucket, Delay, Examination, GoalLift, Lift, Metrics } from "../../../../worker/protocol/metrics-answer.ts";
 import { busy, examined, explained, idle } from "../../../browser/report.ts";
+import { drawn } from "../../../support/markup.ts";
 import { type State, saysAsWritten } from "./state.ts";
 
 const HOUR_MS = 3_600_000;
@@ -283,7 +285,7 @@ const chart = {
 };
 
 saysAsWritten("dashboard", () => ({
-  "a chart": { component: Chart, usual: chart, others: { "without lines": { legend: undefined } } },
+  "a chart": { component: Chart, usual: chart },
   ...silences(),
   ...figures(),
   ...lifts(),
@@ -296,3 +298,7 @@ saysAsWritten("dashboard", () => ({
   ...regrets(),
   "the sign-in": { component: SignIn, usual: { enter: () => {}, problem: "The worker refused this key." } },
 }));
+
+it("a chart without lines has no list of them", () => {
+  expect(drawn(Chart, { ...chart, legend: undefined } as never).elements.filter(({ tag }) => tag === "ul")).toEqual([]);
+});
