@@ -338,7 +338,7 @@ describe("shadows", () => {
 
   it("have learnt what they would have learnt alone", async () => {
     const model = await createModel({ shadows });
-    const ucb = await createModel({ policy: "otf-lin-ucb", options: {}, encoder: { dimension: 256, interactions: "all" } });
+    const ucb = await createModel({ policy: "otf-lin-ucb", options: {}, encoder: { dimension: 32, interactions: "all" } });
     const { impressionIds } = await run(model);
     const shown = await Promise.all(impressionIds.map(async (id) => (await call("GET", `/v1/impressions/${id}`)).body));
     expect(shown.filter(({ status }) => status === "converted")).toHaveLength(5);

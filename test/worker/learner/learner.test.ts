@@ -81,7 +81,7 @@ it("decides as the SDK's own ledger does, over any sequence of deliveries", asyn
       const descriptor = policies.find(({ id }) => id === policy) as unknown as (options: object) => never;
       const sdk = await Recommender.create({ policy: descriptor(options), window });
       await value(learnerOf(model).register(shown));
-      expect(encoder).toMatchObject({ dimension: 256 });
+      expect(encoder).toMatchObject({ dimension: 32 });
       await runInDurableObject(learnerOf(model), (_, { storage }) => {
         for (const { id, features } of new LearnerStore(storage).impressions.after(0)) {
           sdk.register({ impressionId: id, features, now: shownAtOf(id) });

@@ -38,7 +38,7 @@ it("reads from a model's log what there was to choose among, with which chance, 
   await recommend(model, {});
   const { decisions, leftOut, dimension, window, reward, end } = await eventSource(await linesOf(model), { progress });
   expect({ dimension, window, reward, end }).toEqual({
-    dimension: 256,
+    dimension: 32,
     window: { ms: HOUR_MS },
     reward: { min: 0, max: 1 },
     end: Date.now(),
@@ -47,7 +47,7 @@ it("reads from a model's log what there was to choose among, with which chance, 
   expect(leftOut).toEqual(new Map([["below the first place of a list", 30]]));
   expect(decisions.slice(-4).map(({ ids }) => ids)).toEqual([["tent", "mug", "lamp"], ["tent"], ["boat", "tent"], ["tent"]]);
   for (const { ids, count, index, probability, points } of decisions) {
-    expect(points && matrixOf(points).length).toBe(256 * ids.length);
+    expect(points && matrixOf(points).length).toBe(32 * ids.length);
     expect(index).toBeLessThan(count);
     expect(probability).toBeGreaterThanOrEqual(0.2);
   }
@@ -105,7 +105,7 @@ it("reads whole lists, those of the holdout as random ones, and evaluates them",
   expect(random.length).toBeLessThan(30);
   for (const { items, count, points } of random) {
     expect(items.every(({ probability }) => probability === 1 / count)).toBe(true);
-    expect(points && matrixOf(points).length).toBe(256 * count);
+    expect(points && matrixOf(points).length).toBe(32 * count);
   }
   const evaluated = await evaluatedLists(source, {
     policy: otfLinTs({ dimension: source.dimension }),
@@ -125,7 +125,7 @@ it("reads whole lists, those of the holdout as random ones, and evaluates them",
   const partly = await eventSource(recounted(lines), { progress });
   expect(partly.lists?.incomplete).toBe(13);
   await expect(
-    evaluatedLists({ ...source, lists: undefined }, { policy: otfLinTs({ dimension: 256 }), window: "none", asOf: 1 }),
+    evaluatedLists({ ...source, lists: undefined }, { policy: otfLinTs({ dimension: 32 }), window: "none", asOf: 1 }),
   ).rejects.toThrow("--lists: expected a model's log");
 });
 

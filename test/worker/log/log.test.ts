@@ -279,7 +279,7 @@ it("restores a model of the same name, with what was pending and the keys that l
   const lines = await logOf(model);
   await call("DELETE", `/v1/models/${model}`);
   tick();
-  await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS } });
+  await call("PUT", `/v1/models/${model}`, { window: { ms: HOUR_MS }, encoder: { dimension: 32 } });
   // Erased data are nowhere.
   expect((await imported(model, lines)).body).toEqual({ impressions: 2, repeated: 0, conversions: { orphan: 1 } });
   expect(statusesOf(await convert({ model, key: "order 1", reward: 1 }))).toEqual(["applied"]);

@@ -48,10 +48,12 @@ function contentOf(response: Response): Promise<unknown> {
 
 let models = 0;
 
-/** Creates a model of three actions with a window of one hour, served by its learner by default. Returns its name. */
+/** Creates a model of three actions with a window of one hour, by default small and served by its learner. Returns its name. */
 export async function createModel(body: object = {}): Promise<string> {
   const name = `model-${++models}`;
-  const created = await call("PUT", `/v1/models/${name}`, { window: { ms: HOUR_MS }, serving: "learner", ...body });
+  // The default encoder has 64 times as many products of features.
+  const size = ["policy", "options", "encoder"].some((option) => option in body) ? {} : { encoder: { dimension: 32 } };
+  const created = await call("PUT", `/v1/models/${name}`, { window: { ms: HOUR_MS }, serving: "learner", ...size, ...body });
   expect(created).toMatchObject({ status: 201 });
   await call("PUT", `/v1/models/${name}/actions`, { actions: ["tent", "mug", "lamp"].map((id) => ({ id })) });
   return name;
