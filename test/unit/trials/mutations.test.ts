@@ -2,11 +2,9 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { Coverage } from "../../../trials/mutations/coverage.ts";
 import { equivalentOf, equivalents } from "../../../trials/mutations/equivalent.ts";
 import { type Planted, plantedIn } from "../../../trials/mutations/mutant.ts";
 import { isEnough, shareOf } from "../../../trials/mutations/score.ts";
-import type { Report } from "../../../trials/mutations/selection.ts";
 
 const TEXTS: Readonly<Record<string, string>> = {
   "assembly/sum.ts": "// @ts-ignore: decorator\n@inline export function sum(a: f64, b: f64): f64 {\n  return a + b;\n}\n",
@@ -55,25 +53,6 @@ describe("mutants", () => {
     const text = TEXTS["worker/row-store.ts"];
     expect(written("worker/row-store.ts")).toEqual([text.replace("<=", "<"), text.replace(" AND ", " OR ")]);
   });
-});
-
-it("selects the tests that reach a mutant, and all tests of a file whose set-up reaches it", () => {
-  const tests = [
-    { file: "test/a.test.ts", name: "adds", ms: 1 },
-    { file: "test/b.test.ts", name: "subtracts", ms: 2 },
-    { file: "test/b.test.ts", name: "divides", ms: 3 },
-  ];
-  const mutant = { file: "src/sum.ts", place: "1" } as Planted["mutants"][number];
-  const report: Pick<Report, "places" | "placesOfFile" | "failed" | "ms"> = { failed: false, ms: 1, places: [], placesOfFile: [] };
-  const selected = (...reports: Partial<Report>[]) =>
-    new Coverage(
-      tests,
-      reports.map((each, i) => ({ ...report, ...tests[i], ...each })),
-      [mutant],
-    ).testsOf(mutant).selection.files;
-  expect(selected({ places: ["1"] }, {})).toEqual([["test/a.test.ts", ["adds"]]]);
-  expect(selected({}, { placesOfFile: ["1"] })).toEqual([["test/b.test.ts", ["subtracts", "divides"]]]);
-  expect(selected({}, {})).toEqual([]);
 });
 
 describe("the score", () => {
