@@ -9,8 +9,8 @@ export interface Route {
   readonly answers: Readonly<Record<number, string | null>>;
   /** All statuses of its refusals. */
   readonly problems: readonly number[];
-  /** Names of its parameters, in path, query and header. */
-  readonly parameters: readonly string[];
+  /** Names of its parameters in query and header. */
+  readonly parameters?: readonly string[];
   /** Names of its examples, with the keys of each. */
   readonly examples?: Readonly<Record<string, readonly string[]>>;
 }
@@ -23,16 +23,15 @@ const stripeMessage = ["id", "object", "created", "type", "data"];
 
 /** Literals, transcribed once from the served description. They import nothing of the worker. */
 export const routes: Readonly<Record<string, Route>> = {
-  "GET /": { id: "page", key: open, answers: { 200: "text/html" }, problems: [404, 500], parameters: [] },
-  "GET /healthz": { id: "health", key: open, answers: { 200: "Health" }, problems: [500], parameters: [] },
-  "GET /openapi.json": { id: "description", key: open, answers: { 200: "application/json" }, problems: [404, 500], parameters: [] },
+  "GET /": { id: "page", key: open, answers: { 200: "text/html" }, problems: [404, 500] },
+  "GET /healthz": { id: "health", key: open, answers: { 200: "Health" }, problems: [500] },
+  "GET /openapi.json": { id: "description", key: open, answers: { 200: "application/json" }, problems: [404, 500] },
   "PUT /v1/models/:model": {
     id: "configureModel",
     key: secret,
     body: "ModelBody",
     answers: { 200: "Model", 201: "Model" },
     problems: [400, 401, 403, 409, 413, 422, 500, 503],
-    parameters: ["model"],
     examples: { smallest: ["window"], shop: ["window", "encoder", "minimumShare", "defaultAction", "local"] },
   },
   "PATCH /v1/models/:model": {
@@ -41,24 +40,16 @@ export const routes: Readonly<Record<string, Route>> = {
     body: "ModelPatch",
     answers: { 200: "Model" },
     problems: [400, 401, 403, 404, 409, 413, 422, 500, 503],
-    parameters: ["model"],
     examples: { limits: ["limits", "minimumShare"] },
   },
-  "GET /v1/models": { id: "listModels", key: secret, answers: { 200: "Models" }, problems: [401, 403, 500], parameters: [] },
-  "GET /v1/models/:model": {
-    id: "describeModel",
-    key: secret,
-    answers: { 200: "Model" },
-    problems: [401, 403, 404, 422, 500, 503],
-    parameters: ["model"],
-  },
+  "GET /v1/models": { id: "listModels", key: secret, answers: { 200: "Models" }, problems: [401, 403, 500] },
+  "GET /v1/models/:model": { id: "describeModel", key: secret, answers: { 200: "Model" }, problems: [401, 403, 404, 422, 500, 503] },
   "PUT /v1/models/:model/actions": {
     id: "setActions",
     key: secret,
     body: "ActionsBody",
     answers: { 200: "Catalogue" },
     problems: [400, 401, 403, 404, 413, 422, 500, 503],
-    parameters: ["model"],
     examples: { named: ["actions"] },
   },
   "PATCH /v1/models/:model/actions": {
@@ -67,7 +58,6 @@ export const routes: Readonly<Record<string, Route>> = {
     body: "ActionsPatch",
     answers: { 200: "Catalogue" },
     problems: [400, 401, 403, 404, 413, 422, 500, 503],
-    parameters: ["model"],
     examples: { cheaper: ["actions"], added: ["actions"], soldOut: ["actions"], removed: ["remove"] },
   },
   "POST /v1/models/:model/recommendations": {
@@ -76,7 +66,6 @@ export const routes: Readonly<Record<string, Route>> = {
     body: "RecommendationsBody",
     answers: { 201: "Recommendations" },
     problems: [400, 401, 403, 404, 413, 422, 429, 500, 503],
-    parameters: ["model"],
     examples: {
       catalogue: ["context", "limit", "keys"],
       given: ["context", "actions", "exclude"],
@@ -90,7 +79,6 @@ export const routes: Readonly<Record<string, Route>> = {
     body: "ImpressionsBody",
     answers: { 201: "Impressions" },
     problems: [400, 401, 403, 404, 409, 413, 422, 429, 500, 503],
-    parameters: ["model"],
     examples: { newsletter: ["0"] },
   },
   "POST /v1/conversions": {
@@ -108,7 +96,7 @@ export const routes: Readonly<Record<string, Route>> = {
     body: "HookBody",
     answers: { 200: "Ignored", 202: "Conversions" },
     problems: [400, 401, 404, 413, 422, 429, 500, 503],
-    parameters: ["sender", "goal", "model", "key", "action"],
+    parameters: ["goal", "model", "key", "action"],
     examples: { stripeOrder: stripeMessage, stripeOther: stripeMessage },
   },
   "POST /v1/beacon": {
@@ -117,57 +105,40 @@ export const routes: Readonly<Record<string, Route>> = {
     body: "BeaconBody",
     answers: { 202: "Beacon" },
     problems: [400, 401, 403, 413, 422, 429, 500, 503],
-    parameters: [],
     examples: { seen: ["key", "seen"], clicked: ["key", "model", "reached"] },
   },
-  "GET /v1/impressions/:id": {
-    id: "explainImpression",
-    key: secret,
-    answers: { 200: "Impression" },
-    problems: [401, 403, 404, 500, 503],
-    parameters: ["id"],
-  },
+  "GET /v1/impressions/:id": { id: "explainImpression", key: secret, answers: { 200: "Impression" }, problems: [401, 403, 404, 500, 503] },
   "POST /v1/impressions/:id/activate": {
     id: "activateImpression",
     key: secret,
     answers: { 200: "Activated" },
     problems: [401, 403, 404, 500, 503],
-    parameters: ["id"],
   },
-  "DELETE /v1/impressions/:id": {
-    id: "eraseImpression",
-    key: secret,
-    answers: { 204: null },
-    problems: [401, 403, 404, 500, 503],
-    parameters: ["id"],
-  },
+  "DELETE /v1/impressions/:id": { id: "eraseImpression", key: secret, answers: { 204: null }, problems: [401, 403, 404, 500, 503] },
   "DELETE /v1/models/:model/keys/:key": {
     id: "eraseKey",
     key: secret,
     answers: { 200: "Erased" },
     problems: [401, 403, 404, 422, 500, 503],
-    parameters: ["model", "key"],
   },
   "GET /v1/models/:model/examination": {
     id: "examineModel",
     key: secret,
     answers: { 200: "Examination" },
     problems: [401, 403, 404, 422, 500, 503],
-    parameters: ["model"],
   },
   "GET /v1/models/:model/metrics": {
     id: "measureModel",
     key: secret,
     answers: { 200: "Metrics" },
     problems: [401, 403, 404, 422, 500, 503],
-    parameters: ["model"],
   },
   "GET /v1/models/:model/events": {
     id: "exportEvents",
     key: secret,
     answers: { 200: "application/x-ndjson" },
     problems: [400, 401, 403, 404, 422, 500, 503],
-    parameters: ["model", "after"],
+    parameters: ["after"],
   },
   "POST /v1/models/:model/events": {
     id: "importEvents",
@@ -175,7 +146,6 @@ export const routes: Readonly<Record<string, Route>> = {
     body: "PastLine",
     answers: { 200: "Imported" },
     problems: [400, 401, 403, 404, 413, 422, 429, 500, 503],
-    parameters: ["model"],
     examples: { log: ["0", "1"] },
   },
   "GET /v1/models/:model/snapshot": {
@@ -183,14 +153,12 @@ export const routes: Readonly<Record<string, Route>> = {
     key: secret,
     answers: { 200: "application/octet-stream" },
     problems: [401, 403, 404, 422, 500, 503],
-    parameters: ["model"],
   },
   "GET /v1/models/:model/published": {
     id: "downloadPublished",
     key: publishable,
     answers: { 200: "application/octet-stream", 304: null },
     problems: [401, 403, 404, 422, 429, 500, 503],
-    parameters: ["model"],
   },
   "POST /v1/models/:model/rollback": {
     id: "rollBackModel",
@@ -198,7 +166,6 @@ export const routes: Readonly<Record<string, Route>> = {
     body: "RollbackBody",
     answers: { 200: "Rollback" },
     problems: [400, 401, 403, 404, 409, 413, 422, 500, 503],
-    parameters: ["model"],
     examples: { kept: ["version"] },
   },
   "POST /v1/models/:model/reset": {
@@ -207,21 +174,8 @@ export const routes: Readonly<Record<string, Route>> = {
     body: "ResetBody",
     answers: { 200: "Model", 202: "Model" },
     problems: [400, 401, 403, 404, 413, 422, 500, 503],
-    parameters: ["model"],
     examples: { same: [], other: ["policy", "window"], relearnt: ["from", "options"] },
   },
-  "DELETE /v1/models/:model": {
-    id: "deleteModel",
-    key: secret,
-    answers: { 204: null },
-    problems: [401, 403, 404, 422, 500, 503],
-    parameters: ["model"],
-  },
-  "DELETE /v1/models/:model/archive": {
-    id: "deleteArchive",
-    key: secret,
-    answers: { 204: null },
-    problems: [401, 403, 422, 500, 503],
-    parameters: ["model"],
-  },
+  "DELETE /v1/models/:model": { id: "deleteModel", key: secret, answers: { 204: null }, problems: [401, 403, 404, 422, 500, 503] },
+  "DELETE /v1/models/:model/archive": { id: "deleteArchive", key: secret, answers: { 204: null }, problems: [401, 403, 422, 500, 503] },
 };
