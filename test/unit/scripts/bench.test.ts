@@ -1,8 +1,6 @@
-import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { beside } from "../../../bench/against/process.ts";
 import { estimateOf } from "../../../bench/statistics.ts";
@@ -10,18 +8,6 @@ import { local, prepared } from "../../../bench/variant.ts";
 import { compare, measure, once, type Workload } from "../../../bench/workload.ts";
 import { workloads } from "../../../bench/workloads.ts";
 import { stream } from "../../../src/simulation/stream.ts";
-
-it("the command prints the results of the asked workload as JSON, and nothing else", async () => {
-  const args = ["bench/bench.ts", "--json", "--only", "snapshot-restore ridge d=128"];
-  const { stdout } = await promisify(execFile)(process.execPath, args);
-  const results = JSON.parse(stdout);
-  const numbers = { median: expect.any(Number), p10: expect.any(Number), p90: expect.any(Number), runs: 15 };
-  expect(results).toEqual([{ workload: "snapshot-restore ridge d=128", variant: "afterclick", unit: "ms", ...numbers }]);
-  const [{ median, p10, p90 }] = results;
-  expect(p10).toBeGreaterThan(0);
-  expect(median).toBeGreaterThanOrEqual(p10);
-  expect(p90).toBeGreaterThanOrEqual(median);
-});
 
 describe("a comparison", () => {
   const targets = [
