@@ -1,7 +1,7 @@
 // Tries to use up, from one address, what all pages share.
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { refusal, statusesIn, statusVerdict, success, unchanged } from "../judge.ts";
+import { refusal, statusVerdict, success, unchanged } from "../judge.ts";
 import type { Attempt, Group } from "../stage.ts";
 
 const ITEMS = 20;
@@ -60,23 +60,14 @@ export const shares: Group = {
       const address = target.address();
       const ids: string[] = [];
       for (let n = 0; n < LISTS; n++) ids.push(...idsIn((await ask(deferring, { limit: ITEMS, defer: true }, address)).text));
-      const waiting: string[] = [];
+      let waiting = 0;
       for (let i = 0; i < ids.length; i += ITEMS) {
         const some = ids.slice(i, i + ITEMS);
-        const answer = await report({ seen: some, ...clicks(some) }, address);
-        waiting.push(
-          ...statusesIn(answer),
-          ...answer.text
-            .split('"accepted"')
-            .slice(1)
-            .map(() => "orphan"),
-        );
+        const { text } = await report({ seen: some, ...clicks(some) }, address);
+        waiting += text.match(/"(orphan|accepted)"/g)?.length ?? 0;
       }
-      const kept = waiting.filter((status) => status === "orphan").length;
-      stage.check(
-        `${ids.length} reports of refused impressions`,
-        kept <= DEFERRED / 2 ? null : `expected at most ${DEFERRED / 2} that wait, got ${kept}`,
-      );
+      const verdict = waiting <= DEFERRED / 2 ? null : `expected at most ${DEFERRED / 2} that wait, got ${waiting}`;
+      stage.check(`${ids.length} reports of refused impressions`, verdict);
       const before = await target.stateOf(deferring);
       await target.recommend(deferring, { limit: ITEMS });
       await sleep(REGISTERED_MS);
