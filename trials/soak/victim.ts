@@ -104,7 +104,7 @@ export async function onStand<Result>(
   };
   const late = async (): Promise<never> => {
     await sleep(longestMs, undefined, { signal, ref: false });
-    throw new StoppedError(`It did not end within ${longestMs / MINUTE_MS} minutes. ${advice}`);
+    throw new StoppedError(`The trial did not end within ${longestMs / MINUTE_MS} minutes. ${advice}`);
   };
   const asked = async (): Promise<never> => {
     await askedToStop();
