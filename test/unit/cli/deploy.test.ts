@@ -267,7 +267,7 @@ describe("a rehearsal", () => {
   ])("of %s bytes with the namespace %s deploys nothing", async (bytes, id, bundled, namespace) => {
     cloudflare.answers.deploy = said("");
     const wrangler: Cloudflare["wrangler"] = async (args) => {
-      return { ...(await cloudflare.wrangler(args)), ...(bytes && { deployed: { bundle_size: { gzip_bytes: bytes } } }) };
+      return { ...(await cloudflare.wrangler(args)), deployed: bytes ? { bundle_size: { gzip_bytes: bytes } } : {} };
     };
     const named = { ...config, kv_namespaces: [{ binding: "EVENTS", id }] };
     await rehearse(options({ config: named, cloudflare: { ...cloudflare, wrangler } }));

@@ -66,6 +66,8 @@ let exists: boolean;
 let answers: Answers;
 beforeEach(() => {
   pauses = notedPauses();
+  // No duration is the time at its end.
+  vi.advanceTimersByTime(5000);
   [asked, exists] = [[], false];
   let name = MODEL;
   answers = {
