@@ -38,7 +38,7 @@ it("every file of more than 60 lines says at its head what it is for, or begins 
     if (text.split("\n").length <= 61 || /^\/[/*]/.test(text)) continue;
     const code = text.replace(/^import [^"]*"[^"]+";\n/gm, "").trimStart();
     const [, subject = ""] =
-      /^\/\*\*(?:(?!\*\/)[^])*\*\/\n(?:export )?(?:async )?(?:class|function|const|interface|type) (\w+)/.exec(code) ?? [];
+      /^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?:export )?(?:async )?(?:class|function|const|interface|type) (\w+)/.exec(code) ?? [];
     if (plain(subject) !== plain(basename(file).replace(/\.tsx?$/, ""))) silent.push(file);
   }
   expect(files.length).toBeGreaterThan(500);
