@@ -1,3 +1,5 @@
+// The Durable Object: hands each call to the class of its audience, and knows no call itself.
+
 import { DurableObject } from "cloudflare:workers";
 import type { Environment } from "../environment.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";

@@ -42,5 +42,5 @@ it("every file of more than 60 lines says at its head what it is for, or begins 
     if (plain(subject) !== plain(basename(file).replace(/\.tsx?$/, ""))) silent.push(file);
   }
   expect(files.length).toBeGreaterThan(500);
-  expect(silent.filter((name) => !name.startsWith("worker/learner/"))).toEqual([]);
+  expect(silent).toEqual([]);
 });

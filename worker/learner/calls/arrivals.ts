@@ -1,3 +1,5 @@
+// Reads the impressions of a registration one by one, so that a large one needs no large list.
+
 import { Block, type BlockRow } from "../../domain/impression/block.ts";
 import { isKept } from "../../domain/impression/sampling.ts";
 import type { Policies } from "../../domain/model/policies.ts";

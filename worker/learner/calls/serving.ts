@@ -1,3 +1,5 @@
+// The calls of isolates and pages. They check what may come at all; models and stores decide the rest.
+
 import { pageGoalRefusal } from "../../domain/catalogue/page-rules.ts";
 import type { ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
 import { decide } from "../../domain/decision/decision.ts";

@@ -1,3 +1,5 @@
+// Collects the counts of a model. Figures are made of counts elsewhere, so that counts of several shards can be added first.
+
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { bucketAt } from "../../domain/impression/bucket.ts";
 import type { Windows } from "../../domain/model/goals.ts";

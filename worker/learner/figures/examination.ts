@@ -1,3 +1,5 @@
+// Reads the random lists of a log, and lets the SDK estimate examination from them.
+
 import {
   type ExaminationEstimate,
   estimateExamination,

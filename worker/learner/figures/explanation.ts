@@ -1,3 +1,5 @@
+// Explains one impression: the decision of its time, and what the model believes now.
+
 import type { Choice } from "afterclick";
 import { beliefsOf } from "../../domain/decision/belief.ts";
 import { among, type Offer, offerOf } from "../../domain/decision/offer.ts";

@@ -1,3 +1,5 @@
+// Figures about delays: pending impressions by age, laws of delays, and alarms for silence.
+
 import { type DelayDistribution, DelayEstimate, type DelayedConversion, tooFew } from "afterclick";
 import { type Windows, windowOf } from "../../domain/model/goals.ts";
 import type { TooFewFigure } from "../../protocol/figures.ts";

@@ -1,3 +1,5 @@
+// The metrics of a model by its counts. It reads no table.
+
 import { UNASSIGNED } from "../../domain/figures/holdout-share.ts";
 import { ALPHA, ANY_GOAL, EFFECT, liftOf } from "../../domain/figures/lift.ts";
 import { bucketMs } from "../../domain/impression/bucket.ts";

@@ -1,3 +1,5 @@
+// Says whether a model has room for impressions, before anything of them is stored.
+
 import { MAX_DECISION_BYTES } from "../../domain/catalogue/page-rules.ts";
 import { LatestSet } from "../../domain/ids/latest-set.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";

@@ -1,3 +1,5 @@
+// The ledger of a learner: the rules are the SDK's, and the memory is rows.
+
 import { isRefund } from "../../domain/conversion/amounts.ts";
 import type { LedgerStatus, StoredConversion } from "../../domain/conversion/conversion.ts";
 import { type ConversionEvent, isConflict, isOfPage, isOfRecord } from "../../domain/conversion/event.ts";

@@ -1,3 +1,5 @@
+// Policies and store, changed together: if a transaction fails, the policies are restored from the store.
+
 import { SnapshotError } from "afterclick";
 import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
 import { isOtherCurrency, refusal } from "../../domain/conversion/refusal.ts";

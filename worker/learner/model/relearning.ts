@@ -1,3 +1,5 @@
+// Learns the log again under another configuration, in small steps beside the old model, which serves meanwhile.
+
 import type { Featurizer } from "../../../src/publication/featurizer.ts";
 import { Catalogue, type CatalogueChange, changedBy } from "../../domain/catalogue/catalogue.ts";
 import { Fold } from "../../domain/conversion/fold.ts";

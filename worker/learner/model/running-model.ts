@@ -1,3 +1,5 @@
+// Starts, restores and replaces the policies of a learner, and says what serves while their state cannot be read.
+
 import { SnapshotError } from "afterclick";
 import type { Featurizer } from "../../../src/publication/featurizer.ts";
 import type { Served } from "../../domain/decision/served.ts";

@@ -1,3 +1,5 @@
+// Orders the other shards of a model, and merges their sums. It does nothing if there are none.
+
 import { shardName } from "../../domain/ids/shard.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";
 import { mergedPolicies, type Policies, restorePolicies } from "../../domain/model/policies.ts";
@@ -279,4 +281,4 @@ export async function newestSums(store: LearnerStore, live: LiveModel, keep: boo
 }
 
 /** Numbers of the shards beside the coordinator. */
-export const others = ({ shards }: Pick<ModelConfig, "shards">): number[] => Array.from({ length: shards - 1 }, (_, i) => i + 1);
+const others = ({ shards }: Pick<ModelConfig, "shards">): number[] => Array.from({ length: shards - 1 }, (_, i) => i + 1);

@@ -1,3 +1,5 @@
+// Follows the orders of a coordinator. Each may come twice.
+
 import { isSame, type ModelConfig } from "../../domain/model/model.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { Order } from "../../rpc/message.ts";

@@ -1,3 +1,5 @@
+// Brings conversions with join keys to the shard that has their impression.
+
 import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
 import { counted } from "../../domain/ids/join-key.ts";
 import { shardName, shardOf } from "../../domain/ids/shard.ts";

@@ -1,3 +1,5 @@
+// Remembers how far the archive reaches. It writes no file.
+
 import { firstIdAt } from "../../domain/ids/uuid.ts";
 import { bucketAt, bucketEnd } from "../../domain/impression/bucket.ts";
 import type { LogRow } from "../../domain/log/log-row.ts";

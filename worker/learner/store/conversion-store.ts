@@ -1,3 +1,5 @@
+// The table of conversions. Whether one counts is decided by the ledger.
+
 import { isRefund } from "../../domain/conversion/amounts.ts";
 import type { ConversionStatus, StoredConversion } from "../../domain/conversion/conversion.ts";
 import { type ByKey, type ConversionEvent, type GoalEvent, isOfPage, isOfRecord, waitingFor } from "../../domain/conversion/event.ts";

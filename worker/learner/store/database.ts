@@ -1,3 +1,5 @@
+// SQL of one learner: transactions, the sequence of rows, and counters. It knows no table of a model's contents.
+
 import type { CounterName, DelayCounter, GoalCounter } from "../../rpc/counters.ts";
 
 /** Arrivals of conversions are kept by quarter of an hour, for four weeks: as long as the alarm remembers their rhythm. */

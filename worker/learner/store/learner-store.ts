@@ -1,3 +1,5 @@
+// The durable state of a model. Changes of several tables are made here, in one transaction.
+
 import type { Catalogue } from "../../domain/catalogue/catalogue.ts";
 import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
 import { earliest } from "../../domain/impression/bucket.ts";

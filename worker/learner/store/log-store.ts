@@ -1,3 +1,5 @@
+// The event log: rows of several tables in the order of one sequence.
+
 import type { StoredConversion } from "../../domain/conversion/conversion.ts";
 import { Fold } from "../../domain/conversion/fold.ts";
 import type { RewardChange } from "../../domain/conversion/reward.ts";

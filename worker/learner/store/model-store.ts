@@ -1,3 +1,5 @@
+// The row that says what the model is. A turn reads it once.
+
 import { shardOf } from "../../domain/ids/shard.ts";
 import { type ModelConfig, withDefaults } from "../../domain/model/model.ts";
 import { unknownModel } from "../../protocol/problem.ts";

@@ -1,3 +1,5 @@
+// The tables in which a relearning gathers its result, until it takes over.
+
 import type { StoredConversion } from "../../domain/conversion/conversion.ts";
 import type { ResolvedReward } from "../../domain/conversion/reward.ts";
 import { firstIdAt } from "../../domain/ids/uuid.ts";

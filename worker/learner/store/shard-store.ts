@@ -1,3 +1,5 @@
+// The memory of a coordinator: the sums of the other shards, and the merged snapshots.
+
 import type { MarkContent } from "../../domain/log/log-line.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import type { Allowance } from "../../rpc/message.ts";

@@ -1,3 +1,5 @@
+// Snapshots in chunks, because a row has at most 2 MB.
+
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import type { Database } from "./database.ts";
 import { LastAnswer } from "./last-answer.ts";

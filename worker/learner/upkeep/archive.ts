@@ -1,3 +1,5 @@
+// Moves old rows into R2. No row is forgotten before the bucket has confirmed its file.
+
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { ArchiveError, ArchiveFile, type EncodedFile, encodeFile } from "../../domain/archive/archive-file.ts";
 import type { KeyHashes } from "../../domain/ids/join-key.ts";

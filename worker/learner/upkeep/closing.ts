@@ -1,3 +1,5 @@
+// Closes a bucket once its windows are over, and looks in the journal for conversions that never arrived.
+
 import { toDyadic } from "../../../src/publication/featurizer.ts";
 import type { ConversionEvent } from "../../domain/conversion/event.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";

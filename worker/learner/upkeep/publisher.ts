@@ -1,3 +1,5 @@
+// Encodes the newest publication once, for KV and for all isolates.
+
 import type { Catalogue } from "../../domain/catalogue/catalogue.ts";
 import { encodeRecord, wholeRecord } from "../../domain/catalogue/catalogue-record.ts";
 import { featurizer, type ModelConfig } from "../../domain/model/model.ts";

@@ -1,3 +1,5 @@
+// Says what is due and when, and sets the one alarm. The tasks know nothing of each other.
+
 import type { CurrentModel, Model } from "../model/current-model.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 

@@ -1,3 +1,5 @@
+// Counts lists of policy and holdout, for the lift.
+
 import { UNASSIGNED } from "../../../domain/figures/holdout-share.ts";
 import type { ArmCounts, ReachedCounts } from "../../../domain/figures/lift.ts";
 import { bucketAt } from "../../../domain/impression/bucket.ts";

@@ -1,3 +1,5 @@
+// Counts conversions by delay, for figures of delays and for alarms.
+
 import type { Delays } from "../../../domain/conversion/reward.ts";
 import { gridOf, grownAt, type Interval } from "../../../domain/figures/delay-grid.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";

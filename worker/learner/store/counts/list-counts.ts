@@ -1,3 +1,5 @@
+// Finds the lists that a change of impressions changes, and counts them by assignment.
+
 import type { Delays } from "../../../domain/conversion/reward.ts";
 import { UNASSIGNED } from "../../../domain/figures/holdout-share.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
@@ -24,7 +26,7 @@ export function countedRow(block: Block, seq: number, i: number) {
 }
 
 /** The list of these impressions, by their stored outcomes. Null for none. */
-export function listState(database: Pick<Database, "query">, ids: readonly string[]): ListState | null {
+function listState(database: Pick<Database, "query">, ids: readonly string[]): ListState | null {
   if (ids.length === 0) return null;
   const came = new Map<string, number>();
   const query = "SELECT delays FROM outcomes WHERE delays IS NOT NULL AND id IN (SELECT value FROM json_each(?))";

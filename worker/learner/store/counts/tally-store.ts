@@ -1,3 +1,5 @@
+// Counts impressions by the time they were shown, for rates over time.
+
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import { bucketAt, bucketMs } from "../../../domain/impression/bucket.ts";
 import { STEPS, stepAt, widthsOf } from "../../../domain/impression/shown-step.ts";

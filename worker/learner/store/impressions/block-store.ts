@@ -1,3 +1,5 @@
+// The table of blocks, in which impressions lie and do not change.
+
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import { Block, type BlockRow, encodeBlock, MOST_ROWS } from "../../../domain/impression/block.ts";
 import { bucketAt } from "../../../domain/impression/bucket.ts";
@@ -16,7 +18,7 @@ const MOST_CHARACTERS = 250_000;
 /** Decoded blocks in memory, of some 15 kB each. */
 const MOST_CACHED = 64;
 
-export type BlockState = "live" | "void";
+type BlockState = "live" | "void";
 
 /** An impression in its block. */
 export interface Found {
@@ -279,7 +281,7 @@ export class BlockStore {
 }
 
 /** Number of the shortest span that holds so many milliseconds. */
-export function spanOf(ms: number): number {
+function spanOf(ms: number): number {
   return SPANS_MS.findIndex((span) => ms <= span);
 }
 
@@ -299,7 +301,7 @@ function timesOf(times: readonly number[]): Times {
 }
 
 /** The slots of impressions. @see StoredBlock.slots */
-export function slotsOf(marks: readonly Marks[]): (number | readonly number[])[] {
+function slotsOf(marks: readonly Marks[]): (number | readonly number[])[] {
   const slots = marks[0]?.slots.map((first, policy) => {
     const all = marks.map((each) => each.slots[policy]);
     return all.every((slot) => slot === first) ? first : all;

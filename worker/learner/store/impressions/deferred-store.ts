@@ -1,3 +1,5 @@
+// The table of impressions that wait to be shown.
+
 import { firstIdAt, shownAtOf } from "../../../domain/ids/uuid.ts";
 import { Block, type BlockRow, encodeBlock } from "../../../domain/impression/block.ts";
 import type { Database } from "../database.ts";

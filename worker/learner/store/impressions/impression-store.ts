@@ -1,3 +1,5 @@
+// The impressions of a model, over the tables that hold them. A caller needs to know none of these.
+
 import type { KeyHashes } from "../../../domain/ids/join-key.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../../domain/ids/uuid.ts";
 import type { Block, BlockRow } from "../../../domain/impression/block.ts";

@@ -1,3 +1,5 @@
+// The tables by which a join key finds an impression of another shard.
+
 import type { ByKey, GoalEvent } from "../../../domain/conversion/event.ts";
 import { digestOf } from "../../../domain/conversion/event-digest.ts";
 import { homeOf } from "../../../domain/ids/home.ts";

@@ -1,3 +1,5 @@
+// The table of outcomes. A change of one goes from here to everything that counts it.
+
 import { firstIdAt, shownAtOf } from "../../../domain/ids/uuid.ts";
 import { bucketAt, bucketEnd } from "../../../domain/impression/bucket.ts";
 import type { StoredImpression } from "../../../domain/impression/impression.ts";

@@ -10,7 +10,8 @@ export interface StoredOutcome extends Brought {
 }
 
 /** States of an outcome in the column `converted`. */
-export const [RETRACTED, CONVERTED, WAITS] = [0, 1, 2];
+const [RETRACTED, WAITS] = [0, 2];
+export const CONVERTED = 1;
 
 /** The columns of an outcome that say whether it has converted. */
 export type OutcomeRow = { readonly reward: number | null; readonly converted: number };
