@@ -35,7 +35,7 @@ export const equivalents: readonly Equivalent[] = [
     why: "The row after the last has no score: a typed array ignores what is written past its end.",
   },
   {
-    file: "assembly/gaussian-process/domain.ts",
+    file: "assembly/gaussian-process/watched.ts",
     original: "k + GROUP - 1",
     replacement: "k + GROUP + 1",
     why: "It adds at most one group without candidates. Scores run over the candidates, so this costs memory alone.",
