@@ -1,5 +1,6 @@
 import { CLOCK_TOLERANCE_MS, ENCODER_VERSION } from "afterclick";
 import { describe, expect, it } from "vitest";
+import { LogMismatch } from "../../../../cli/log/event-line.ts";
 import { textsOf } from "../../../support/logs/log-lines.ts";
 import { actions, config, configuration } from "../../../support/logs/shop-log.ts";
 import { eventSource } from "../../../worker/support/event-source.ts";
@@ -108,6 +109,50 @@ it("counts the conversions of each goal by itself", async () => {
     { goal: "click", at: SHOWN + 5, reward: 1 },
     { goal: "order", at: SHOWN + 7, reward: 0.25 },
   ]);
+});
+
+it.each([null, { conversion: { weight: 1 } }])(
+  "leaves out a reward that the present range refuses, with goals %j, as a relearning does",
+  async (goals) => {
+    const before = { ...configuration, content: { ...config, goals, reward: { min: 0, max: 9 } } };
+    const relearnt = { type: "mark", seq: 6, mark: "relearnt", content: { config: { ...config, goals } } };
+    const lines = [impression(3), conversion(4, 3), conversion(5, 3, { reward: 7, at: SHOWN + 10 }), relearnt];
+    const { decisions, reward } = await read(lines, undefined, before);
+    expect(reward).toEqual({ min: 0, max: 1 });
+    expect(decisions[0].conversions).toEqual([{ goal: "conversion", at: SHOWN + 9, reward: 1 }]);
+  },
+);
+
+it("counts the lines of two exports once, and reads settings in the order of events, whichever export comes first", async () => {
+  const third = { type: "mark", seq: 5, mark: "actions", content: { size: 3, changed: [[2, { id: "scarf" }]] } };
+  const early = [head, configuration, actions, impression(3), conversion(4, 3)];
+  const late = [
+    { ...head, after: 3, exportedAt: head.exportedAt + 1 },
+    ...[conversion(4, 3), third, impression(6, { version: 5, decision: { ...decision, candidates: 3 } })],
+  ];
+  for (const lines of [
+    [...early, ...late],
+    [...late, ...early],
+  ]) {
+    const { decisions, repeated, end } = await eventSource(textsOf(lines), { progress: () => {} });
+    expect(decisions.map(({ ids }) => ids.length).toSorted()).toEqual([2, 3]);
+    expect([repeated, end]).toEqual([1, head.exportedAt + 1]);
+  }
+});
+
+it.each<[string, object, string]>([
+  [
+    "whose action was no candidate",
+    { action: "gloves" },
+    "expected a decision that can be repeated, got another: gloves is none of the 2 candidates of its catalogue",
+  ],
+  [
+    "with a probability too small to weigh",
+    { decision: { ...decision, probability: 1e-320 } },
+    "decision.probability: expected at least 1e-12, got 1e-320; remove the line",
+  ],
+])("refuses a decision %s, by its line", async (_, fields, message) => {
+  await expect(read([impression(3, fields)])).rejects.toThrow(new LogMismatch(`line 4, event 3, impression i3: ${message}`));
 });
 
 describe("candidates", () => {
