@@ -10,7 +10,7 @@ import { NO_KEYS } from "../../worker/domain/ids/join-key.ts";
 import { shownAtOf } from "../../worker/domain/ids/uuid.ts";
 import { isElsewhere } from "../../worker/domain/impression/impression.ts";
 import type { ImpressionLine, MarkContent, MarkLine } from "../../worker/domain/log/log-line.ts";
-import { featurizer, type ModelConfig, startModel } from "../../worker/domain/model/model.ts";
+import { featurizer, startModel } from "../../worker/domain/model/model.ts";
 import { mergedPolicies, type Policies, restorePolicies } from "../../worker/domain/model/policies.ts";
 import { differences, differencesText } from "../../worker/domain/model/reconfiguration.ts";
 import { type EventLine, type HeadLine, LogMismatch, nameOf } from "../log/event-line.ts";
@@ -91,10 +91,8 @@ export class Replay {
     const known = this.#shards.get(number);
     if (known) return known;
     const { config } = this.#known();
-    const { shards = 1 } = config as Partial<ModelConfig>;
-    if (!(Number.isInteger(number) && number >= 0 && number < shards)) {
-      throw new LogMismatch(`shard: expected a number from 0 to ${shards - 1}, got ${number}`);
-    }
+    // A line's shard is a whole number.
+    if (number >= config.shards) throw new LogMismatch(`shard: expected a number from 0 to ${config.shards - 1}, got ${number}`);
     const shard = new ReplayedShard(this.#needs.shards.get(number) ?? NO_NEEDS, await startModel(config));
     this.#shards.set(number, shard);
     return shard;
