@@ -1,6 +1,6 @@
 // The decisions of a model's own log, as an evaluation takes them: with the catalogue and the settings of their time.
 
-import { CLOCK_TOLERANCE_MS, type LoggedConversion, Recommender, uniform } from "afterclick";
+import { CLOCK_TOLERANCE_MS, ENCODER_VERSION, type LoggedConversion, Recommender, uniform } from "afterclick";
 import type { Featurizer } from "../../src/publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";
 import { type Rules, refusal } from "../../worker/domain/conversion/refusal.ts";
@@ -111,10 +111,11 @@ function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark"
   const { seq: since } = line;
   const before = settings.at(-1);
   const catalogue = before?.catalogue ?? new Catalogue([]);
-  if (line.mark === "configuration") settings.push({ since, config: line.content, featurize: featurizer(line.content), catalogue });
+  if (line.mark === "configuration")
+    settings.push({ since, config: line.content, featurize: featurizer(presentOf(line.content)), catalogue });
   else if (line.mark === "relearnt") {
     // Decisions before it are encoded as it encodes, so that all have the same features.
-    const featurize = featurizer(line.content.config);
+    const featurize = featurizer(presentOf(line.content.config));
     settings.forEach((setting, i) => {
       settings[i] = { ...setting, featurize };
     });
@@ -127,6 +128,11 @@ function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark"
 /** The setting that a version of the model decided by. */
 function settingAt(settings: readonly Setting[], version: number): Setting {
   return settings.findLast(({ since }) => since <= version) ?? settings[0];
+}
+
+/** Decisions of another version of the encoder are encoded by the present one, because the log is learnt anew. */
+function presentOf(config: ModelConfig): ModelConfig {
+  return config.encoder ? { ...config, encoder: { ...config.encoder, version: ENCODER_VERSION } } : config;
 }
 
 function checkShare(line: ImpressionLine): void {

@@ -79,14 +79,15 @@ const limits = {
   bytes: wholeNumber(1_000_000, MOST_SHARDS * MOST_BYTES),
   deferred: wholeNumber(0, 1_000_000),
 };
-/** Options of the SDK's encoder, with the version that learnt vectors are of. */
-const encoder = fields({
-  version: v.literal(3),
+/** Options of the SDK's encoder. */
+export const encoderOptions = {
   dimension: wholeNumber(2, 4096),
   numeric: v.optional(v.record(v.string(), range)),
   interactions: v.optional(v.union([v.literal("all"), v.array(v.strictTuple([v.string(), v.string()]))])),
   vocabulary: v.optional(v.array(v.union([v.strictTuple([v.string()]), v.strictTuple([v.string(), v.string()])]))),
-});
+};
+/** With the version that learnt vectors are of. */
+const encoder = fields({ version: v.literal(3), ...encoderOptions });
 
 export const modelOptions = {
   window: { schema: window, change: "relearning" },

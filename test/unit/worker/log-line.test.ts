@@ -8,7 +8,7 @@ import { logLine } from "../../../worker/domain/log/log-line.ts";
 import { pastLine } from "../../../worker/domain/log/past-line.ts";
 import { pastLines } from "../../../worker/edge/routes/models/events.ts";
 import { logTable } from "../../../worker/openapi/log-table.ts";
-import { textsOf, whole } from "../../support/logs/log-lines.ts";
+import { config, textsOf, whole } from "../../support/logs/log-lines.ts";
 
 // A line that no worker writes is refused by the commands and by an import alike. The table is the schema itself.
 
@@ -107,6 +107,15 @@ describe.each(Object.entries(KINDS))("a line of %s", (kind, line) => {
     // A line that a shop writes may lack fields.
     if (await faultInImport(withValue(undefined))) expect(await faultInCommands(withValue(undefined))).toBeDefined();
   });
+});
+
+it("may state a configuration with another version of the encoder, and without an option that came later", () => {
+  const { pageAttributes: _, ...earlier } = { ...config, encoder: { dimension: 16, version: 2 } };
+  for (const line of [
+    { ...KINDS.model, config: earlier },
+    { ...KINDS.configuration, content: earlier },
+  ])
+    expect(v.is(logLine, line)).toBe(true);
 });
 
 it("is described in docs/log.md as `npm run options` writes it", async () => {

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { decided } from "../../protocol/decision.ts";
 import { actionId, fields, finite, formed, goal, list, modelName, numbers, record, text, wholeNumber } from "../../protocol/forms.ts";
-import { storedSchemas } from "../../protocol/model-options.ts";
+import { encoderOptions, storedSchemas } from "../../protocol/model-options.ts";
 import { MOST_SHARDS } from "../../protocol/most.ts";
 import { catalogueAction, features, MOST_ACTIONS } from "../../protocol/schema.ts";
 import { LAST_MS } from "../../protocol/timestamp.ts";
@@ -59,8 +59,16 @@ export const conversion = {
 
 const erased = { type: v.literal("erased"), ...event, id: text(256) };
 
+const { window, policy, ...options } = storedSchemas();
+/** A log outlives its version: later ones have more options, or another encoder. What computes with features asks for its own encoder. */
 const config = v.pipe(
-  fields({ ...storedSchemas(), defaults: v.optional(count) }),
+  fields({
+    window,
+    policy,
+    ...v.partial(v.object(options)).entries,
+    encoder: v.optional(v.nullable(fields({ version: count, ...encoderOptions }))),
+    defaults: v.optional(count),
+  }),
   v.transform((stored) => stored as ModelConfig),
 );
 /** Counters of the model that a rollback restores. */
