@@ -1,5 +1,6 @@
 import { type Environment, graceMs } from "../environment.ts";
 import { CurrentModel } from "./model/current-model.ts";
+import { Ingestion } from "./model/ingestion.ts";
 import { Relearning } from "./model/relearning.ts";
 import { RunningModel } from "./model/running-model.ts";
 import { Coordinator } from "./shards/coordinator.ts";
@@ -22,6 +23,7 @@ export interface Parts {
   readonly relearning: Relearning;
   readonly coordinator: Coordinator;
   readonly keyHome: KeyHome;
+  readonly ingestion: Ingestion;
   readonly publishing: Publishing;
   readonly closing: Closing;
   /** Absent without a bucket. */
@@ -39,8 +41,9 @@ export function partsOf(storage: DurableObjectStorage, env: Environment): Parts 
   const archive = env.ARCHIVE && new Archive(env.ARCHIVE, store);
   const coordinator = new Coordinator(env, store, current);
   const keyHome = new KeyHome(env, store, current);
+  const ingestion = new Ingestion(store, current, keyHome);
   const publishing = new Publishing(env, store, current, coordinator);
-  const closing = new Closing(storage, env, store, current);
+  const closing = new Closing(storage, env, store, current, ingestion);
   const upkeep = new Upkeep(storage, store, current, [
     // Whether or not anybody asks the model.
     { due: ({ live }) => (live.isUnreadable && !relearning.isRunning ? Date.now() : undefined), run: () => running.recover() },
@@ -61,6 +64,7 @@ export function partsOf(storage: DurableObjectStorage, env: Environment): Parts 
     relearning,
     coordinator,
     keyHome,
+    ingestion,
     publishing,
     closing,
     abandon,

@@ -4,7 +4,9 @@ import { Disk, durableStorage } from "../../../trials/simulation/workerd/durable
 import { type Faults, Isolate } from "../../../trials/simulation/workerd/isolate.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";
-import { LiveModel } from "../../../worker/learner/model/live-model.ts";
+import type { Environment } from "../../../worker/environment.ts";
+import { CurrentModel } from "../../../worker/learner/model/current-model.ts";
+import { Ingestion } from "../../../worker/learner/model/ingestion.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 
 // Conversions with a join key. Each joins the newest impression of its key that was shown before it, within the window,
@@ -100,7 +102,9 @@ it("conversions with keys end up where their key leads, in whatever order they a
       const disk = new Disk();
       const store = new LearnerStore(durableStorage(disk, new Isolate("learner", faultless)));
       store.create({ name: "shop", config, generation: START, watermark: 0, homes: 1 });
-      const replica = new LiveModel(store, config);
+      const current = new CurrentModel({} as Environment, store);
+      const ingestion = new Ingestion(store, current, { forward: async (events, enter) => [...enter(events)] });
+      const replica = current.get().live;
       const model = new Model();
       const policies = await replica.start();
       for (const step of steps) {
@@ -112,8 +116,8 @@ it("conversions with keys end up where their key leads, in whatever order they a
           model.show(step.place, step);
         } else {
           expect(
-            replica
-              .ingest([{ ...step, key: { backend: [step.key], page: [`page ${step.key}`] }, byPage: false }])
+            ingestion
+              .enter([{ ...step, key: { backend: [step.key], page: [`page ${step.key}`] }, byPage: false }])
               .map(({ status }) => status),
           ).toEqual([model.enter(step)]);
         }

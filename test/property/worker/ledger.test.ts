@@ -5,14 +5,20 @@ import { Disk, durableStorage } from "../../../trials/simulation/workerd/durable
 import { type Faults, Isolate } from "../../../trials/simulation/workerd/isolate.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { configureModel, type ModelConfig } from "../../../worker/domain/model/model.ts";
+import type { Environment } from "../../../worker/environment.ts";
+import { CurrentModel } from "../../../worker/learner/model/current-model.ts";
+import { Ingestion } from "../../../worker/learner/model/ingestion.ts";
 import { isMissing } from "../../../worker/learner/model/ledger.ts";
-import { LiveModel } from "../../../worker/learner/model/live-model.ts";
+import type { LiveModel } from "../../../worker/learner/model/live-model.ts";
+import type { KeyHome } from "../../../worker/learner/shards/key-home.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { expectCounted } from "./first-conversions.ts";
 import { type Event, LedgerModel } from "./ledger-model.ts";
 
 // Compares the worker's ledger, tables and policy with a model of its rules, under any sequence of calls.
 
+const environment = {} as Environment;
+const oneShard: Pick<KeyHome, "forward"> = { forward: async (events, enter) => [...enter(events)] };
 const MINUTE_MS = 60_000;
 const WINDOW_MS = 8 * MINUTE_MS;
 const BUCKET_MS = 2 * MINUTE_MS;
@@ -51,14 +57,18 @@ class World {
     shownAt: (id) => shownAt(placeOf(id)),
     feature: placeOf,
   });
-  replica: LiveModel;
+  #current: CurrentModel;
   #version?: number;
 
   constructor(config: ModelConfig) {
     this.config = config;
     this.store = new LearnerStore(durableStorage(this.disk, new Isolate("learner", faultless)));
     this.store.create({ name: "shop", config, generation: START, watermark: 0, homes: 1 });
-    this.replica = new LiveModel(this.store, config);
+    this.#current = new CurrentModel(environment, this.store);
+  }
+
+  get replica(): LiveModel {
+    return this.#current.get().live;
   }
 
   async show(place: number, deferred: boolean): Promise<void> {
@@ -86,7 +96,8 @@ class World {
       const rounded = { ...event, reward: event.reward === null ? null : Math.trunc(event.reward * 4096) / 4096 };
       expect(isMissing(this.store, rounded, this.config)).toBe(missing);
     }
-    expect(this.replica.ingest(events).map(({ status }) => status)).toEqual(events.map((event) => this.model.enter(event)));
+    const ingestion = new Ingestion(this.store, this.#current, oneShard);
+    expect(ingestion.enter(events).map(({ status }) => status)).toEqual(events.map((event) => this.model.enter(event)));
   }
 
   async keep(): Promise<void> {
@@ -98,8 +109,6 @@ class World {
   async rollBack(): Promise<void> {
     if (this.#version === undefined || !this.model.rollBack()) return;
     await this.replica.rollBack(this.#version);
-    // Another epoch has begun.
-    this.restart();
   }
 
   close(bucket: number): void {
@@ -122,7 +131,7 @@ class World {
 
   /** Continues in another isolate. */
   restart(): void {
-    this.replica = new LiveModel(this.store, this.config);
+    this.#current = new CurrentModel(environment, this.store);
   }
 
   async compare(): Promise<void> {

@@ -67,9 +67,9 @@ export class Serving implements Implemented<ServingRpc> {
 
   /** Needs no running policies: they replay the conversions when they start. */
   async ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Promise<readonly Message.Ingested[]> {
-    const { store, keyHome, upkeep } = this.#parts;
+    const { store, ingestion, upkeep } = this.#parts;
     if (!store.exists) return events.map(() => ({ status: "unknown" as const }));
-    const ingested = await keyHome.ingest(events);
+    const ingested = await ingestion.ingest(events);
     if (events.length > 0) {
       await upkeep.arm(Math.min(...events.map((event) => ("impression" in event ? shownAtOf(event.impression) : event.at))));
     }
@@ -111,19 +111,19 @@ export class Serving implements Implemented<ServingRpc> {
   }
 
   async report({ seen, reached, asker }: Message.PageReport): Promise<Message.PageResults> {
-    const { store, current, running } = this.#parts;
+    const { store, current, running, ingestion } = this.#parts;
     if (!store.exists) return { seen: seen.map(() => null), reached: reached.map(() => ({ status: "unknown" as const })) };
     this.#pageAllowance.check([...seen, ...reached.map(({ impression }) => impression)], Date.now(), asker);
     const policies = seen.length > 0 ? await running.readable() : undefined;
     // A deferred impression is shown before it converts.
-    const { config, live, admission } = current.get();
+    const { config, admission } = current.get();
     const waits = admission.reports(asker);
     const activated = seen.map((id) => this.#activated(policies, id, true, waits));
     const isShown = (id: string) => ["live", "void"].includes(store.impressions.find(id)?.state ?? "");
     const refusals = reached.map(({ goal, impression }) => {
       return pageGoalRefusal(goal, config.goals) ?? (isShown(impression) || waits(impression) ? undefined : NOT_SHOWN);
     });
-    const taken = live.ingest(reached.filter((_, place) => refusals[place] === undefined)).values();
+    const taken = ingestion.enter(reached.filter((_, place) => refusals[place] === undefined)).values();
     const ingested = refusals.map((detail) => {
       return detail === undefined ? (taken.next().value as Message.Ingested) : { status: "refused" as const, detail };
     });

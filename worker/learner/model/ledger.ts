@@ -2,10 +2,10 @@
 
 import { isRefund } from "../../domain/conversion/amounts.ts";
 import type { LedgerStatus, StoredConversion } from "../../domain/conversion/conversion.ts";
-import { type ConversionEvent, isConflict, isOfPage, isOfRecord } from "../../domain/conversion/event.ts";
+import { type ConversionEvent, isConflict, isOfPage, isOfRecord, type KeyedEvent } from "../../domain/conversion/event.ts";
 import { Fold } from "../../domain/conversion/fold.ts";
 import { type Rules, refusal } from "../../domain/conversion/refusal.ts";
-import { counting, type RewardChange } from "../../domain/conversion/reward.ts";
+import { counting, type RewardChange, roundedReward } from "../../domain/conversion/reward.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { bucketEnd } from "../../domain/impression/bucket.ts";
 import { appendedOf } from "../../domain/impression/impression.ts";
@@ -61,6 +61,13 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   if (!change) return { status: answer };
   store.impressions.outcomes.change(impression, outcomeOf(change.after), rules);
   return { status: answer, change: { impression: appendedOf(impression), ...change } };
+}
+
+/** An event as it is stored. Only amounts can be restated: other rewards always are. */
+export function storedForm<Event extends ConversionEvent | KeyedEvent>(event: Event, goals: Rules["goals"]): Event {
+  const { currency: _, restates, ...rest } = event;
+  const reward = event.reward === null ? null : roundedReward(event.reward);
+  return { ...(rest as Event), reward, ...(restates && goals?.[event.goal]?.value && { restates }) };
 }
 
 /** The result for an event that was erased, or whose impression was. */

@@ -1,23 +1,19 @@
 // Policies and store, changed together: if a transaction fails, the policies are restored from the store.
 
 import { SnapshotError } from "afterclick";
-import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
-import { isOtherCurrency, refusal } from "../../domain/conversion/refusal.ts";
-import { roundedReward } from "../../domain/conversion/reward.ts";
-import { counted, type KeyHashes } from "../../domain/ids/join-key.ts";
+import type { ConversionEvent } from "../../domain/conversion/event.ts";
+import type { KeyHashes } from "../../domain/ids/join-key.ts";
 import type { Block } from "../../domain/impression/block.ts";
 import type { ImpressionRow, ImpressionState, Marks, StoredImpression } from "../../domain/impression/impression.ts";
 import { isKept } from "../../domain/impression/sampling.ts";
 import { isGaussianProcess } from "../../domain/model/capacity.ts";
-import { windowOf } from "../../domain/model/goals.ts";
 import { isEncodable, type ModelConfig, startModel } from "../../domain/model/model.ts";
 import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import { Problem } from "../../protocol/problem.ts";
-import type { Ingested } from "../../rpc/message.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import { append, appendNext, appendTo, takes } from "./learning.ts";
-import { type Entry, enter, enterUncounted, isOfNamesake, joinOrphans, type Logged, ofErased } from "./ledger.ts";
+import { type Entry, enter, enterUncounted, joinOrphans, type Logged, ofErased, storedForm } from "./ledger.ts";
 import { batchesOf, oldestOf, type PastConversionRow, type PastRow } from "./past-rows.ts";
 
 /** Most rows that a cold start replays after the newest snapshot. */
@@ -127,7 +123,7 @@ export class LiveModel {
     { deferred = false }: { readonly deferred?: boolean } = {},
   ): RegisteredRow[] {
     this.#checkRunning(policies);
-    return this.#change(() => this.#registered(policies, rows, deferred ? "deferred" : "live"));
+    return this.change(() => this.#registered(policies, rows, deferred ? "deferred" : "live"));
   }
 
   /** Registers a block of unknown impressions that are shown. @param keys, features of each impression. @see register */
@@ -137,7 +133,7 @@ export class LiveModel {
     { keys, features }: { readonly keys: (place: number) => readonly KeyHashes[]; readonly features: (place: number) => Float64Array },
   ): void {
     this.#checkRunning(policies);
-    this.#change(() => {
+    this.change(() => {
       const marks = this.#marksOf(policies, block.count, (running, i) => {
         return appendNext(running, { features: features(i), place: block.listPlace(i), now: block.shownAt(i) });
       });
@@ -159,7 +155,7 @@ export class LiveModel {
   /** Takes rows of a past log in their order, into open and closed buckets alike. */
   takePast(policies: Policies, rows: readonly PastRow[]): (RegisteredRow["status"] | Entry["status"] | "void" | "refused")[] {
     this.#checkRunning(policies);
-    return this.#change(() => {
+    return this.change(() => {
       const statuses = batchesOf(rows).flatMap((batch) => {
         // Policies that did not take a row know no later one.
         this.#checkRunning(policies);
@@ -169,7 +165,7 @@ export class LiveModel {
         const { key } = row.event;
         if (key && this.#store.conversions.isErased({ key }, event)) return ofErased(this.#store).status;
         if (row.status === "void" || row.status === "refused") return enterUncounted(this.#store, event, row.status);
-        return this.#entered(event, row.status === "late" ? "late" : "in time").status;
+        return this.enter(event, row.status === "late" ? "late" : "in time").status;
       });
       // Closed buckets do not close again.
       this.#store.conversions.expire(oldestOf(rows), this.#store.model.watermark);
@@ -217,7 +213,7 @@ export class LiveModel {
   /** Makes a deferred impression live. A repetition changes nothing. */
   activate(policies: Policies | undefined, impression: StoredImpression): void {
     this.#checkRunning(policies);
-    if (impression.state === "deferred") this.#change(() => this.#activate(policies, impression));
+    if (impression.state === "deferred") this.change(() => this.#activate(policies, impression));
   }
 
   #activate(policies: Policies | undefined, impression: StoredImpression): void {
@@ -226,50 +222,8 @@ export class LiveModel {
     this.#observe(joinOrphans(this.#store, impression, this.#config));
   }
 
-  /**
-   * Takes conversions. They need no running policies: policies that start later replay them.
-   * @throws {Problem} 503 if the configuration has changed, because another model observes by now.
-   */
-  ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Ingested[] {
-    if (!this.isCurrent) throw startingAgain();
-    return this.#change(() =>
-      events.map((event): Ingested => {
-        const detail = refusal(event, this.#config);
-        if (isOtherCurrency(event, this.#config)) this.#store.database.count("otherCurrency");
-        if (detail) return { status: "refused", detail };
-        if ("impression" in event && isOfNamesake(this.#store, event.impression, event.generation)) return { status: "unknown" };
-        const { status, erased } = this.#delivered(storedForm(event, this.#config.goals));
-        if (status === "orphan" && "key" in event) return this.#unjoined(event);
-        return { status, ...(erased && { erased }) };
-      }),
-    );
-  }
-
-  /** Why an event with a join key found no impression. It waits for one all the same. */
-  #unjoined({ key, byPage, goal, at }: KeyedEvent): Ingested {
-    if (!byPage && this.#store.impressions.withKey(key.page).length > 0) {
-      this.#store.database.count("ofPages");
-      return { status: "orphan", detail: OF_PAGES };
-    }
-    return this.#store.samples.anySince(at - windowOf(this.#config, goal))
-      ? { status: "unsampled", detail: UNSAMPLED }
-      : { status: "orphan" };
-  }
-
-  #delivered(event: ConversionEvent | KeyedEvent): Entry {
-    if ("impression" in event) {
-      const { key } = event as ConversionEvent & Partial<ByKey>;
-      return key !== undefined && this.#store.conversions.isErased({ key }, event) ? ofErased(this.#store) : this.#entered(event);
-    }
-    const { key: hashes, byPage, action, ...outcome } = event;
-    const [key, ...older] = counted(hashes, byPage, this.#config.pageKeys);
-    if (this.#store.conversions.isErased({ key, older }, outcome)) return ofErased(this.#store);
-    const impression = this.#store.conversions.attribute({ key, older, action }, outcome, windowOf(this.#config, outcome.goal));
-    const addressed: ConversionEvent & ByKey = { ...outcome, impression, key, action };
-    return this.#entered(addressed);
-  }
-
-  #entered(event: ConversionEvent, logged?: Logged): Entry {
+  /** Enters a conversion, in a `change`, and lets the policies observe it. */
+  enter(event: ConversionEvent, logged?: Logged): Entry {
     const entry = enter(this.#store, event, this.#config, logged);
     this.#observe([entry]);
     return entry;
@@ -329,7 +283,7 @@ export class LiveModel {
     // Fails if this version of the worker cannot read it.
     if (kept) await restorePolicies(kept.parts);
     if (!kept || !this.isCurrent || !this.#store.snapshots.versions().includes(version)) throw startingAgain();
-    this.#change(() => {
+    this.change(() => {
       this.#store.rollBack(kept);
       andThen?.();
     });
@@ -340,7 +294,8 @@ export class LiveModel {
     if (policies !== this.#policies || !this.isCurrent) throw startingAgain();
   }
 
-  #change<T>(work: () => T): T {
+  /** Makes a change of the current model in one transaction, in which the policies learn. */
+  change<T>(work: () => T): T {
     try {
       const result = this.#store.transact(work);
       this.#saveIfDue();
@@ -374,18 +329,6 @@ export class LiveModel {
     }
   }
 }
-
-/** An event as it is stored. Only amounts can be restated: other rewards always are. */
-function storedForm<Event extends ConversionEvent | KeyedEvent>(event: Event, goals: ModelConfig["goals"]): Event {
-  const { currency: _, restates, ...rest } = event;
-  const reward = event.reward === null ? null : roundedReward(event.reward);
-  return { ...(rest as Event), reward, ...(restates && goals?.[event.goal]?.value && { restates }) };
-}
-
-const OF_PAGES =
-  "only pages gave this key, and it joins no conversion of a backend: ask for recommendations with the secret key, or set the model's pageKeys";
-
-const UNSAMPLED = "the model keeps a sample of its impressions, because it is near its limits; the conversion waits in case its own comes";
 
 const startingAgain = (): Problem => new Problem(503, "the model is starting again");
 

@@ -46,32 +46,30 @@ export class KeyHome {
     return { due: () => (this.#store.links.undelivered ? Date.now() : undefined), run: () => this.deliver() };
   }
 
-  /** Takes events here, at the home of their key, or at the shard of their impression. @throws {Problem} 503 if it cannot be reached. */
-  async ingest(events: Events): Promise<Ingested[]> {
+  /**
+   * Sends events of other shards to the home of their key, or to the shard of their impression.
+   * @param enter takes the events of this shard.
+   * @throws {Problem} 503 if a shard cannot be reached.
+   */
+  async forward(events: Events, enter: (own: Events) => readonly Ingested[]): Promise<Ingested[]> {
+    const ingested = new Map<number, Ingested>();
     const keyed = events.flatMap((event, place) => ("key" in event && !("impression" in event) ? [{ event, place }] : []));
-    if (this.#store.model.config.shards === 1 || keyed.length === 0) return this.#current.get().live.ingest(events);
-    const ingested = new Array<Ingested>(events.length);
     const homes = await Promise.all(keyed.map(async (each) => ({ ...each, shard: await this.#homeOf(each.event) })));
     const [ahead, own] = [homes.filter(({ shard }) => shard !== this.#shard), homes.filter(({ shard }) => shard === this.#shard)];
     if (this.#shard === 0) for (const { shard } of ahead) this.checkReached(shard);
     await this.#send(ahead, ingested);
     for (;;) {
-      const linked = this.#linked(own.filter(({ place }) => ingested[place] === undefined));
+      const linked = this.#linked(own.filter(({ place }) => !ingested.has(place)));
       if (linked.length === 0) break;
       await this.#send(linked, ingested);
     }
-    // Nothing is awaited after the last look at the links, because a link that comes meanwhile would not find the events. The model is
-    // read only now, because the calls may have outlasted the one that ran before.
-    const { live } = this.#current.get();
-    const here = events.map((_, place) => place).filter((place) => ingested[place] === undefined);
-    live.ingest(here.map((place) => events[place])).forEach((each, i) => {
-      ingested[here[i]] = each;
-    });
-    return ingested;
+    // Nothing is awaited from here on, because a link that comes meanwhile would not find the events.
+    const here = enter(events.filter((_, place) => !ingested.has(place))).values();
+    return events.map((_, place) => ingested.get(place) ?? (here.next().value as Ingested));
   }
 
   /** Sends events to their shards, and notes the results at their places. */
-  async #send(events: readonly Sent[], ingested: Ingested[]): Promise<void> {
+  async #send(events: readonly Sent[], ingested: Map<number, Ingested>): Promise<void> {
     const sending = Array.from(
       Map.groupBy(events, ({ shard }) => shard),
       async ([shard, of]) => {
@@ -80,7 +78,7 @@ export class KeyHome {
           of.map(({ event }) => event),
         );
         of.forEach(({ place }, i) => {
-          ingested[place] = results[i];
+          ingested.set(place, results[i]);
         });
       },
     );

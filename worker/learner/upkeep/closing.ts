@@ -7,6 +7,7 @@ import { auditedAt, bucketAt, bucketEnd, closesAt } from "../../domain/impressio
 import type { Environment } from "../../environment.ts";
 import { EventJournal, type NotedEvent } from "../../kv/event-journal.ts";
 import type { CurrentModel, Model } from "../model/current-model.ts";
+import type { Ingestion } from "../model/ingestion.ts";
 import { isMissing } from "../model/ledger.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Task } from "./upkeep.ts";
@@ -19,13 +20,15 @@ export class Closing {
   readonly #env: Environment;
   readonly #store: LearnerStore;
   readonly #current: CurrentModel;
+  readonly #ingestion: Ingestion;
   readonly #marks: SyncKvStorage;
 
-  constructor({ kv }: DurableObjectStorage, env: Environment, store: LearnerStore, current: CurrentModel) {
+  constructor({ kv }: DurableObjectStorage, env: Environment, store: LearnerStore, current: CurrentModel, ingestion: Ingestion) {
     this.#marks = kv;
     this.#env = env;
     this.#store = store;
     this.#current = current;
+    this.#ingestion = ingestion;
   }
 
   get tasks(): readonly Task[] {
@@ -58,7 +61,7 @@ export class Closing {
     for (;;) {
       const oldest = store.oldestSince(store.model.watermark);
       if (oldest === undefined || closesAt(oldest, timing) > Date.now()) return;
-      for await (const unknown of missing(store, journal.list(bucketAt(oldest, timing.windowMs)))) this.#current.get().live.ingest(unknown);
+      for await (const unknown of missing(store, journal.list(bucketAt(oldest, timing.windowMs)))) this.#ingestion.enter(unknown);
       store.transact(() => store.close(bucketEnd(oldest, timing.windowMs)));
     }
   }
@@ -68,7 +71,7 @@ export class Closing {
     const [store, journal] = [this.#store, this.journal];
     for await (const noted of journal.noted()) {
       const open = noted.filter(({ impression }) => shownAtOf(impression) >= store.model.watermark);
-      this.#current.get().live.ingest(open.filter((event) => lacks(store, event)));
+      this.#ingestion.enter(open.filter((event) => lacks(store, event)));
       await journal.settle(open);
     }
   }

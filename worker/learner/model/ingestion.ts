@@ -1,0 +1,75 @@
+import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
+import { isOtherCurrency, refusal } from "../../domain/conversion/refusal.ts";
+import { counted } from "../../domain/ids/join-key.ts";
+import { windowOf } from "../../domain/model/goals.ts";
+import type { Ingested } from "../../rpc/message.ts";
+import type { KeyHome } from "../shards/key-home.ts";
+import type { LearnerStore } from "../store/learner-store.ts";
+import type { CurrentModel, Model } from "./current-model.ts";
+import { type Entry, isOfNamesake, ofErased, storedForm } from "./ledger.ts";
+
+const OF_PAGES =
+  "only pages gave this key, and it joins no conversion of a backend: ask for recommendations with the secret key, or set the model's pageKeys";
+
+const UNSAMPLED = "the model keeps a sample of its impressions, because it is near its limits; the conversion waits in case its own comes";
+
+/** The entrance of all conversions. It needs no running policies: policies that start later replay what has entered. */
+export class Ingestion {
+  readonly #store: LearnerStore;
+  readonly #current: CurrentModel;
+  readonly #keyHome: Pick<KeyHome, "forward">;
+
+  constructor(store: LearnerStore, current: CurrentModel, keyHome: Pick<KeyHome, "forward">) {
+    this.#store = store;
+    this.#current = current;
+    this.#keyHome = keyHome;
+  }
+
+  /** Takes conversions here, or at the shards of their keys. @throws {Problem} 503 if a shard cannot be reached. */
+  async ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Promise<Ingested[]> {
+    if (this.#current.get().config.shards === 1) return this.enter(events);
+    return this.#keyHome.forward(events, (own) => this.enter(own));
+  }
+
+  /** Takes conversions of this learner's impressions, in one transaction. */
+  enter(events: readonly (ConversionEvent | KeyedEvent)[]): Ingested[] {
+    // Another model may observe since the caller's last await.
+    const model = this.#current.get();
+    return model.live.change(() => events.map((event) => this.#ingested(event, model)));
+  }
+
+  #ingested(event: ConversionEvent | KeyedEvent, model: Model): Ingested {
+    const { config } = model;
+    const detail = refusal(event, config);
+    if (isOtherCurrency(event, config)) this.#store.database.count("otherCurrency");
+    if (detail) return { status: "refused", detail };
+    if ("impression" in event && isOfNamesake(this.#store, event.impression, event.generation)) return { status: "unknown" };
+    const { status, erased } = this.#entered(storedForm(event, config.goals), model);
+    if (status === "orphan" && "key" in event) return this.#unjoined(event, model);
+    return { status, ...(erased && { erased }) };
+  }
+
+  #entered(event: ConversionEvent | KeyedEvent, { config, live }: Model): Entry {
+    const { conversions } = this.#store;
+    if ("impression" in event) {
+      const { key } = event as ConversionEvent & Partial<ByKey>;
+      return key !== undefined && conversions.isErased({ key }, event) ? ofErased(this.#store) : live.enter(event);
+    }
+    const { key: hashes, byPage, action, ...outcome } = event;
+    const [key, ...older] = counted(hashes, byPage, config.pageKeys);
+    if (conversions.isErased({ key, older }, outcome)) return ofErased(this.#store);
+    const impression = conversions.attribute({ key, older, action }, outcome, windowOf(config, outcome.goal));
+    const addressed: ConversionEvent & ByKey = { ...outcome, impression, key, action };
+    return live.enter(addressed);
+  }
+
+  /** Why an event with a join key found no impression. It waits for one all the same. */
+  #unjoined({ key, byPage, goal, at }: KeyedEvent, { config }: Model): Ingested {
+    if (!byPage && this.#store.impressions.withKey(key.page).length > 0) {
+      this.#store.database.count("ofPages");
+      return { status: "orphan", detail: OF_PAGES };
+    }
+    const isUnsampled = this.#store.samples.anySince(at - windowOf(config, goal));
+    return isUnsampled ? { status: "unsampled", detail: UNSAMPLED } : { status: "orphan" };
+  }
+}
