@@ -76,7 +76,8 @@ export class OwnModel implements LocalModel {
     this.#name = name;
     this.#report = report;
     this.#featurize = featurizer(encoder ?? null);
-    this.#learntUnder = JSON.stringify([policy.id, policy.options, window, reward, seed, encoder, goals, examination]);
+    // An option that is not set adds nothing, so a stored model stays valid in versions with more options.
+    this.#learntUnder = JSON.stringify({ policy: policy.id, options: policy.options, window, reward, seed, encoder, goals, examination });
     this.#shelf = new Shelf(`own ${name}`, report);
     this.#recommender = recommender;
   }

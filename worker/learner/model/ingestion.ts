@@ -1,3 +1,5 @@
+// Takes conversions into the learner, whoever sends them. What they change about an impression is the ledger's.
+
 import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
 import { isOtherCurrency, refusal } from "../../domain/conversion/refusal.ts";
 import { counted } from "../../domain/ids/join-key.ts";
