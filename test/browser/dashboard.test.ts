@@ -117,6 +117,7 @@ describeInChromium("the dashboard of a deployed worker", () => {
     // The browser itself logs refused requests.
     expect(complaints.filter((complaint) => !/401|503/.test(complaint))).toEqual([]);
     await page.unroute("**/v1/**");
+    await page.reload();
     await enter("sk_of-another-worker");
     await expect.poll(() => alert.innerText(), soon).toContain("refused this key");
     await enter(` ${KEY} `);

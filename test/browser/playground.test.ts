@@ -183,6 +183,8 @@ describeInChromium("the playground's page", () => {
     expect(paper).toBe(colorScheme === "light" ? "rgb(250, 248, 244)" : "rgb(21, 21, 19)");
     await page.locator("summary").first().click();
     await expect.poll(() => settings.getAttribute("open"), soon).toBeNull();
+    // The form hears of it a moment after the attribute has changed.
+    await page.evaluate(() => new Promise((heard) => requestAnimationFrame(() => setTimeout(heard))));
     await page.setViewportSize({ width: 1280, height: 900 });
     await expect.poll(() => settings.getAttribute("open"), soon).not.toBeNull();
     expect(complaints).toEqual([]);
