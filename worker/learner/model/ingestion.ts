@@ -29,14 +29,13 @@ export class Ingestion {
 
   /** Takes conversions here, or at the shards of their keys. @throws {Problem} 503 if a shard cannot be reached. */
   async ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Promise<Ingested[]> {
-    if (this.#current.get().config.shards === 1) return this.enter(events);
+    const model = this.#current.get();
+    if (model.config.shards === 1) return this.enter(events, model);
     return this.#keyHome.forward(events, (own) => this.enter(own));
   }
 
-  /** Takes conversions of this learner's impressions, in one transaction. */
-  enter(events: readonly (ConversionEvent | KeyedEvent)[]): Ingested[] {
-    // Another model may observe since the caller's last await.
-    const model = this.#current.get();
+  /** Takes conversions of this learner's impressions, in one transaction. @param model is read anew after an await, because another may observe. */
+  enter(events: readonly (ConversionEvent | KeyedEvent)[], model = this.#current.get()): Ingested[] {
     return model.live.change(() => events.map((event) => this.#ingested(event, model)));
   }
 
