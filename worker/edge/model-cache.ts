@@ -29,7 +29,7 @@ const RETRY_MS = 1000;
 /** An isolate takes newer publications and catalogues from the learner once in each of these intervals of the clock, in ms. */
 const CATCH_UP_MS = 1000;
 
-/** What goes on after the answer. */
+/** Work that goes on after the answer. */
 export type Background = Pick<ExecutionContext, "waitUntil">;
 
 interface Held extends Edition {

@@ -12,7 +12,7 @@ import { ClosedWindows } from "./closed-windows.ts";
 import { LiveModel } from "./live-model.ts";
 import { Shares } from "./shares.ts";
 
-/** What a turn reads of the model: its state, and objects made from its configuration. After an await it may be out of date. */
+/** State of the model, and objects made from its configuration, as a turn reads them. After an await they may be out of date. */
 export interface Model {
   readonly state: ModelState;
   readonly config: ModelConfig;
