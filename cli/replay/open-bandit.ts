@@ -1,4 +1,4 @@
-// Reads the Open Bandit data set, packed or not.
+// Reads the Open Bandit Dataset (Saito et al., 2021), packed or not: one row per item shown on the page of a fashion shop.
 
 import { createReadStream, existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -6,8 +6,6 @@ import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { EncoderOptions, NamedFeatures } from "afterclick";
 import { CsvError, type Parser, parse } from "csv-parse";
-
-// Open Bandit Dataset (Saito et al., 2021): one row per item shown on the page of a fashion shop.
 
 const USER_FEATURE = "user_feature_";
 /** Prefix of a column name. The item's id follows. */

@@ -1,9 +1,7 @@
-// The form of requests and answers, which the two models of a page share.
+// The shapes that both models of a page take and return.
 
 import type { Choice, Policy } from "afterclick";
 import type { Action, Features } from "../publication/featurizer.ts";
-
-// The shapes that both models of a page take and return.
 
 export interface LocalRequest {
   readonly context?: Features;

@@ -1,11 +1,10 @@
 // Chances of actions in a random list whose families have a limit each.
-
-import type { ChanceOf } from "./ranking.ts";
-
 // Probabilities of a random order within families. Let every candidate arrive at a time of its own, uniform on [0, 1]. The list takes
 // candidates as they arrive, so it has the law of `randomWithin`. Given that a candidate arrives at time t, families are independent:
 // one of n candidates with room c has given min(c, Binomial(n, t)) candidates to the list. The candidate has place p if its own family
 // still has room and all families together have given p. An integral over t is left.
+
+import type { ChanceOf } from "./ranking.ts";
 
 /** Families of candidates, and the most candidates of each in a list. */
 export interface FamilyBounds {

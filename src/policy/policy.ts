@@ -1,4 +1,5 @@
-// A running policy: checks what comes in, and hands it to the rule. It does not know the ledger.
+// A running policy: the part that all algorithms share. It checks what comes in, counts, predicts and saves, and hands the rest to the rule.
+// The part of a decision is in chooser.ts. It does not know the ledger.
 
 import { type Moment, momentOf } from "../model/delay/window.ts";
 import type { GoalChange, GoalOutcomes } from "../model/goals/goal.ts";
@@ -23,8 +24,6 @@ import { counted, SnapshotReader, SnapshotWriter } from "../values/snapshot.ts";
 import type { ChooseRequest } from "./choose-request.ts";
 import { type Choice, Chooser, type RandomRequest } from "./chooser.ts";
 import type { PolicyContext, PolicyDescriptor, Rule, State } from "./rule.ts";
-
-// The part that all algorithms share: checking input, counting, predicting, saving. The part of a decision is in chooser.ts.
 
 /** A reward for an impression, or a change of its reward. */
 export interface Outcome {

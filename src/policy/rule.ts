@@ -1,4 +1,6 @@
-// The contract of an algorithm. A policy implements it with the posteriors of `src/model`, and knows no core and no ledger.
+// The contract of an algorithm: how it scores candidates, and how impressions and rewards change its state. A policy implements it with the
+// posteriors of `src/model`, and knows no core and no ledger. The parts that all algorithms share are in chooser.ts (decisions) and policy.ts
+// (learning).
 
 import type { Core } from "../core/core.ts";
 import type { CandidateRows, Ranked, SampleRequest } from "../model/candidates.ts";
@@ -12,9 +14,6 @@ import type { AppendedImpression, Moments, ReportedDelay } from "../model/poster
 import type { Scores } from "../model/ranking.ts";
 import { wrongType } from "../values/argument.ts";
 import type { SnapshotReader, SnapshotWriter } from "../values/snapshot.ts";
-
-// The contract of an algorithm: how it scores candidates, and how impressions and rewards change its state. The parts that all
-// algorithms share are in chooser.ts (decisions) and policy.ts (learning).
 
 /** Request to a rule that scores candidates. */
 export interface ScoreRequest extends SampleRequest, Moment {

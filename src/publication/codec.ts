@@ -1,9 +1,8 @@
 // The bytes of a publication: header, parts and checksum. It does not know what the parts mean.
-
-import { SnapshotError } from "afterclick";
-
 // A publication is what a learner gives to isolates and to pages: a header as JSON, and the bytes of each policy for
 // `Recommender.restore`. Layout: SHA-256 of the rest (32 bytes), length of the header (uint32, big-endian), header, policies.
+
+import { SnapshotError } from "afterclick";
 
 const FORMAT = 1;
 /** Version of the meaning of features. It rises when the same request gives other vectors. */

@@ -1,8 +1,4 @@
 // The bytes of snapshots: header, sections and checksum. It does not know what the sections mean.
-
-import type { Core } from "../core/core.ts";
-import { SnapshotError } from "./errors.ts";
-
 // A snapshot, or a publication, is one little-endian buffer. Every section is aligned to 8 bytes:
 //
 //   0  u32  magic of its kind      32  u32  version of the policy's state
@@ -11,6 +7,9 @@ import { SnapshotError } from "./errors.ts";
 //                                  48  f64  length of the whole buffer in bytes
 //                                  56  u64  digest of all other bytes
 //  64  body: a sequence of sections, each an f64 count and a payload, padded to 8 bytes
+
+import type { Core } from "../core/core.ts";
+import { SnapshotError } from "./errors.ts";
 
 /** All state, from which a recommender goes on learning, or the part that decisions need. */
 type Kind = "snapshot" | "publication";

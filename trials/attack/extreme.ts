@@ -1,8 +1,6 @@
-// Values at and beyond the limits of a schema, for the attacks.
+// Values at and beyond the limits of a schema, and texts that are nearly JSON.
 
 import type { Schema } from "./description.ts";
-
-// Values at and beyond the limits of a schema, and texts that are nearly JSON.
 
 /** Draws seeded choices. */
 export interface Draws {

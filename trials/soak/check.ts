@@ -1,8 +1,7 @@
-// Compares what the worker acknowledged during a soak with the log that it exports at the end.
+// Compares what the worker acknowledged during a soak with the log that it exports at the end. Times are ms since 1970. UUIDs name
+// impressions.
 
 import { closesAt, type Timing } from "../../worker/domain/impression/bucket.ts";
-
-// Checks the evidence of a soak. Times are ms since 1970. UUIDs name impressions.
 
 /** A conversion, restatement or retraction that the worker answered with a 2xx. */
 export interface Accepted {

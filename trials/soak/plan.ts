@@ -2,8 +2,6 @@
 
 import { draw } from "../../cli/replay/plan.ts";
 
-// Conversions and network faults of a soak. All of them depend on the seed alone.
-
 export interface Plan {
   readonly seed: number;
   readonly recommendations: number;

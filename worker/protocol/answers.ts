@@ -1,4 +1,6 @@
-// Schemas of answers that several routes or a page share.
+// Response bodies that several parts share, as in `model-answer.ts` and `metrics-answer.ts`. Those of one route are in its file. Types are
+// inferred from these schemas, and so is the OpenAPI document. The worker does not validate its own responses; tests check real ones
+// against these schemas.
 
 import * as v from "valibot";
 import { decision } from "./decision.ts";
@@ -6,10 +8,6 @@ import { about, arm, type Body, count, generation, impressionId, modelVersion, n
 import { currency, kept } from "./model-answer.ts";
 import { modelOptions } from "./model-options.ts";
 import { features } from "./schema.ts";
-
-// Response bodies that several parts share, as in `model-answer.ts` and `metrics-answer.ts`. Those of one route are in its file. Types are
-// inferred from these schemas, and so is the OpenAPI document. The worker does not validate its own responses; tests check real ones
-// against these schemas.
 
 const published = { policy: v.string(), serving: modelOptions.serving.schema, generation };
 export const models = v.strictObject({

@@ -1,4 +1,4 @@
-// Schemas of the answers with figures: metrics and examination.
+// Schemas of the answers with figures of a model over time: metrics and examination.
 
 import * as v from "valibot";
 import {
@@ -17,8 +17,6 @@ import {
 } from "./figures.ts";
 import { counts, currency, encoding, reached } from "./model-answer.ts";
 import { modelOptions } from "./model-options.ts";
-
-// Figures of a model over time.
 
 const bars = v.array(v.strictObject({ fromMs: number, toMs: v.nullable(number), count }));
 /** A number, or that there is too little data for it. */

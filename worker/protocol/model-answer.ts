@@ -1,10 +1,8 @@
-// Schemas of the answers that describe a model.
+// Schemas of the answers that describe a model, and of those parts that its figures repeat.
 
 import * as v from "valibot";
 import { about, type Body, count, generation, number, share, time, whole } from "./figures.ts";
 import { storedSchemas } from "./model-options.ts";
-
-// The description of a model, and those of its parts that its figures repeat.
 
 export const encoding = about(
   v.nullable(

@@ -1,4 +1,4 @@
-// The only list of a model's options. Requests, answers, types, defaults and docs/api.md follow from it.
+// The options of a model. Requests, answers, types, defaults, the description and docs/api.md follow from the table below.
 
 import * as v from "valibot";
 import {
@@ -20,8 +20,6 @@ import {
 } from "./forms.ts";
 import { MOST_AMOUNT, MOST_BYTES, MOST_OPEN, MOST_PLACES, MOST_SHARDS } from "./most.ts";
 import { got } from "./sentence.ts";
-
-// The options of a model. Requests, answers, types, defaults, the description and docs/api.md follow from the table below.
 
 /**
  * Consequence of a change of an option. `growth`: only a larger number is taken. `relearning`: the model has to learn its log again, or to

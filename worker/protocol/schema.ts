@@ -1,4 +1,5 @@
-// Schemas of requests that several routes share.
+// Schemas of requests that several routes share. Unknown keys are refused, so that a misspelt option is never ignored in silence. The
+// learner checks whatever depends on its model.
 
 import * as v from "valibot";
 import {
@@ -21,9 +22,6 @@ import {
 import { optionSchemas } from "./model-options.ts";
 import { MOST_PLACES } from "./most.ts";
 import { got } from "./sentence.ts";
-
-// Request bodies that several parts share. Unknown keys are refused, so that a misspelt option is never ignored in silence. The learner checks whatever depends on
-// its model.
 
 /** A join key such as an order number or a visitor id. Only its hash is stored. */
 export const joinKey = text(256);

@@ -1,10 +1,8 @@
-// Says in a sentence what valibot found wrong.
+// The text of a validation error: what was expected, what arrived, and the name that was probably meant.
 
 import type * as v from "valibot";
 import { didYouMean } from "./nearest.ts";
 import { shortened } from "./shortened.ts";
-
-// The text of a validation error: what was expected, what arrived, and the name that was probably meant.
 
 type Issue = v.BaseIssue<unknown>;
 

@@ -1,4 +1,5 @@
 // The messages of the learner's calls. Two versions of the code exchange them during a deployment.
+// Arguments and results of a learner's methods. Times are milliseconds since 1970.
 
 import type { ConversionStatus, IngestedStatus } from "../domain/conversion/conversion.ts";
 import type { ByKey, ConversionEvent } from "../domain/conversion/event.ts";
@@ -17,8 +18,6 @@ import type { ModelBody } from "../protocol/model-answer.ts";
 import type { ProblemStatus } from "../protocol/problem.ts";
 import type { Action, Features, RecommendationsBody } from "../protocol/schema.ts";
 import type { Recent } from "./model-counts.ts";
-
-// Arguments and results of a learner's methods. Times are milliseconds since 1970.
 
 /** A result or a refusal. A remote call would drop the fields of a thrown error, so a refusal is a value. */
 export type Answer<T> = { readonly value: T } | { readonly problem: { readonly status: ProblemStatus; readonly detail: string } };

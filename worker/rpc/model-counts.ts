@@ -1,13 +1,11 @@
-// The counts of a model on the way from its shards to the figures. Counts of several shards add up.
+// The counts of a model as plain data, from which its figures are computed. Shards count by themselves, and their counts add up. All times
+// are milliseconds since 1970.
 
 import type { ArmCounts, ReachedCounts } from "../domain/figures/lift.ts";
 import type { Assignment } from "../protocol/figures.ts";
 import type { RecentImpression } from "../protocol/metrics-answer.ts";
 import type { Relearning } from "../protocol/model-answer.ts";
 import type { CounterName, GoalFigures } from "./counters.ts";
-
-// Counts of a model as plain data, from which its figures are computed. Learners that share a model count by themselves, and their counts
-// add up. All times are milliseconds since 1970.
 
 /** Impressions that were shown in one step of time. */
 export interface StepCounts {

@@ -1,13 +1,11 @@
-// Checks a Parquet file's counts before the reader allocates by them: the file may be hostile.
+// Checks a Parquet file's counts before the reader allocates by them. The reader trusts every count: one altered byte makes it loop, or
+// allocate gigabytes. So the counts are compared first with the bytes that there are, and with what an archived file has at most.
 
 import type { AsyncBuffer, ColumnMetaData, FileMetaData } from "hyparquet";
 import { parquetHeader } from "hyparquet/src/column.js";
 import { decompressPage } from "hyparquet/src/datapage.js";
 import { getMaxDefinitionLevel, getMaxRepetitionLevel, getSchemaPath } from "hyparquet/src/schema.js";
 import { readVarInt } from "hyparquet/src/thrift.js";
-
-// The reader trusts every count in a file: one altered byte makes it loop, or allocate gigabytes. So the counts are compared first with the
-// bytes that there are, and with what an archived file has at most.
 
 /** Most rows, and values of a column, in a row group: about twice those of a full one. */
 const MOST_VALUES = 2 ** 19;

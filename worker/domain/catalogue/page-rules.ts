@@ -1,4 +1,5 @@
 // The limits of a page, which has no secret. A backend is bound by none of them.
+// Everybody who reads a page has its publishable key, so a page may not put features of its own choice into a model.
 
 import type { Points } from "afterclick";
 import { Problem } from "../../protocol/problem.ts";
@@ -6,8 +7,6 @@ import type { Action, RecommendationsBody } from "../../protocol/schema.ts";
 import type { Goals } from "../model/goals.ts";
 import { acceptable, checkNorms, type ModelConfig } from "../model/model.ts";
 import type { Catalogue } from "./catalogue.ts";
-
-// Everybody who reads a page has its publishable key, so a page may not put features of its own choice into a model.
 
 type PageRequest = Pick<RecommendationsBody, "context" | "actions" | "exclude" | "filter" | "pin" | "maxPer" | "limit">;
 

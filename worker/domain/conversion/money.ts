@@ -1,8 +1,6 @@
-// Divides amounts of orders among their items, in whole minor units, so that no cent is lost or made.
+// Divides amounts of orders among their items, in whole minor units, such as cents, so that none is lost or made.
 
 import { roundedReward } from "./reward.ts";
-
-// Amounts in minor units, such as cents.
 
 /** Digits of the minor unit in Stripe's API, other than 2. ISK and UGX have none, but their amounts are sent in hundredths. */
 const DIGITS: Readonly<Record<string, number>> = {

@@ -1,10 +1,8 @@
-// Compares three explanations of where visitors click, on lists that were ranked at random.
+// Compares click models: how the place of an item changes the probability that it converts. All are fitted to random lists, where the
+// place of an item does not depend on the visitor.
 
 import { type TooFew, tooFew } from "afterclick";
 import { QUANTILE } from "../../../src/values/quantile.ts";
-
-// Compares click models: how the place of an item changes the probability that it converts. All are fitted to random lists, where the
-// place of an item does not depend on the visitor.
 
 /** An item of a list, at its place from 0. */
 export interface ShownItem {

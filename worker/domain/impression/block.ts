@@ -1,14 +1,13 @@
 // Many impressions as the bytes of one row, from which one can be read alone.
+// A block is one blob with the impressions of a batch. Layout, little-endian: version (uint32), number of impressions (uint32), length
+// of the header (uint32), 4 bytes of nothing; score, mean, width and probability of each impression (float64); ids (16 bytes each);
+// per impression (uint16 each) the place of what it shares, the place of its action, its place in the list, the place of the list's first
+// impression in the block, and the length of its features; the header as JSON; features. Numbers come out bit for bit.
 
 import type { Decision } from "../../protocol/decision.ts";
 import { setUuid, uuidOf } from "../ids/uuid.ts";
 import { featuresAt, toBlob } from "./feature-blob.ts";
 import type { ImpressionRow } from "./impression.ts";
-
-// A block is one blob with the impressions of a batch. Layout, little-endian: version (uint32), number of impressions (uint32), length
-// of the header (uint32), 4 bytes of nothing; score, mean, width and probability of each impression (float64); ids (16 bytes each);
-// per impression (uint16 each) the place of what it shares, the place of its action, its place in the list, the place of the list's first
-// impression in the block, and the length of its features; the header as JSON; features. Numbers come out bit for bit.
 
 const VERSION = 1;
 const HEAD_BYTES = 16;

@@ -1,10 +1,9 @@
 // Feature vectors as bytes, without their zeros.
-
-import { RESOLUTION } from "../../../src/publication/featurizer.ts";
-
 // Nearly all feature vectors are multiples of 2^-12 between -8 and 8, and many have few components other than 0. Their components are
 // 16-bit integers in a blob of odd length. Its last byte says which: all components, or those that are not 0 after a bitmap of them.
 // A blob of any other vector has 8 bytes for each component.
+
+import { RESOLUTION } from "../../../src/publication/featurizer.ts";
 
 const ALL = 0;
 const NONZERO = 1;

@@ -1,4 +1,5 @@
-// The schema of each kind of line. Types, imports, checks, columns and docs/log.md follow from it.
+// The lines of a model's event log, one schema for each kind, as a worker exports them. Their types, the check of an import and of the
+// commands, the columns of the archive and the table of docs/log.md follow from these schemas.
 
 import * as v from "valibot";
 import { decided } from "../../protocol/decision.ts";
@@ -8,9 +9,6 @@ import { MOST_SHARDS } from "../../protocol/most.ts";
 import { catalogueAction, features, MOST_ACTIONS } from "../../protocol/schema.ts";
 import { LAST_MS } from "../../protocol/timestamp.ts";
 import type { ModelConfig } from "../model/model.ts";
-
-// The lines of a model's event log, one schema for each kind, as a worker exports them. Their types, the check of an import and of the
-// commands, the columns of the archive and the table of docs/log.md follow from these schemas.
 
 const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 /** In ms since 1970. */

@@ -1,9 +1,8 @@
 // Refuses models, goals and requests that would not fit the memory of an isolate.
-
-import { Problem } from "../../protocol/problem.ts";
-
 // Limits of a model's size. With 1,000 candidates and 1,000 draws, the largest allowed model needs less than 64 MB for WebAssembly
 // memory and snapshots together (measured). An isolate has 128 MB in all, and a record in KV at most 25 MB.
+
+import { Problem } from "../../protocol/problem.ts";
 
 /** Most features, and most unique points of a Gaussian process. */
 const MOST = 1024;
