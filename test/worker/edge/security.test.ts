@@ -584,6 +584,11 @@ describe("a variable", () => {
     ["a secret for the grace", { AFTERCLICK_GRACE_MS: PASTED }],
     ["a secret for the demonstration", { AFTERCLICK_DEMO: PASTED }],
     ["keys with a quote", { AFTERCLICK_SECRET_KEY: `"${PASTED}"`, AFTERCLICK_PUBLISHABLE_KEY: `"${PASTED}"` }],
+    [
+      "a key with a quote, on the page of the demonstration",
+      { AFTERCLICK_DEMO: "true", AFTERCLICK_PUBLISHABLE_KEY: `"${PASTED}"` },
+      "AFTERCLICK_PUBLISHABLE_KEY: expected values of 16 or more",
+    ],
     ["webhook secrets of another form", { AFTERCLICK_WEBHOOK_SECRET: `${PASTED}=${PASTED}` }],
     ["keys that are too short", { AFTERCLICK_TOKEN_KEY: "s3cret-Value", AFTERCLICK_JOIN_KEY: "s3cret-Value" }],
     [

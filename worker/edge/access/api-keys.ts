@@ -126,19 +126,24 @@ export function isByPage(c: Context<Keyed>): boolean {
   return c.get("keyName") === "AFTERCLICK_PUBLISHABLE_KEY";
 }
 
-/** The first value that is a key and no hash. @throws {Problem} 500 if there is none. */
+/** The first value that is a key and no hash. @throws {Problem} 500 if there is none, or it is malformed. */
 export function plainKey(env: Environment, name: KeyName): string {
   const plain = valuesOf(secret(env, name)).find((value) => !HASHED.test(value));
   if (plain === undefined) throw new Problem(500, `${name} holds hashes only: the demonstration shop needs a plain value`);
-  return plain;
+  return wellFormed(name, plain);
+}
+
+/** @throws {Problem} 500 without the value, which may be another secret. */
+function wellFormed(name: KeyName, value: string): string {
+  if (value.length >= LEAST_CHARACTERS && TOKEN.test(value)) return value;
+  throw new Problem(500, `${name}: expected values of 16 or more letters, digits or -._~+/, or sha256: and 64 hex digits`);
 }
 
 async function digestsOf(name: KeyName, text: string): Promise<ArrayBuffer[]> {
   const digests = valuesOf(text).map((value) => {
     const hex = HASHED.exec(value)?.[1];
     if (hex) return Uint8Array.from({ length: 32 }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16)).buffer;
-    if (value.length >= LEAST_CHARACTERS && TOKEN.test(value)) return sha256(value);
-    throw new Problem(500, `${name}: expected values of 16 or more letters, digits or -._~+/, or sha256: and 64 hex digits`);
+    return sha256(wellFormed(name, value));
   });
   return Promise.all(digests);
 }
