@@ -7,7 +7,7 @@ interface Element {
 
 /** The first rendering of a component. */
 export interface Drawn {
-  /** What it says and marks, a line for each block, row or chart. */
+  /** Its words and marks, a line for each block, row or chart. */
   readonly lines: readonly string[];
   /** The elements, with components resolved. */
   readonly elements: readonly Element[];
@@ -59,7 +59,7 @@ function placesOf(style: Readonly<Record<string, string>>): string[] {
   return Object.entries(style).map(([name, value]) => `${name.slice(2)} ${value.replace(/[\d.]+/, (digits) => Number(digits).toFixed(2))}`);
 }
 
-/** What a chart says: its summary, its lines, each point, and its table. Of many points the first, the middle and the last. */
+/** The words of a chart: its summary, its lines, each point, and its table. If it has many points, only the first, the middle and the last. */
 function chartLines({ id, title, summary, legend = [], data, describe, table }: ChartProps): string[] {
   const last = data[0].length - 1;
   const points = last < 6 ? Array.from(data[0], (_, i) => i) : [0, Math.floor(last / 2), last];

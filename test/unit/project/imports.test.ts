@@ -210,7 +210,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
       (folder) => `cli/${folder}`,
     ),
   ],
-  // What a command asks of its reader's terminal, and what it asks of a worker.
+  // A command asks something of its reader's terminal, and something of a worker.
   "cli/command": ["worker/protocol/timestamp.ts"],
   "cli/worker": ["cli/command"],
   "cli/deploy": ["cli/worker"],

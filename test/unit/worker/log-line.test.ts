@@ -53,7 +53,7 @@ const KINDS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = Objec
 
 const reasonOf = (error: unknown): string => (error as Error).message;
 
-/** What the commands say of a line, after its name. Undefined if they take it. */
+/** The commands' refusal of a line, after the line's name. Undefined if they take it. */
 async function faultInCommands(line: object | string): Promise<string | undefined> {
   const texts = [...textsOf([{ type: "model", lines: 1 }]), typeof line === "string" ? line : JSON.stringify(line)];
   try {
@@ -64,7 +64,7 @@ async function faultInCommands(line: object | string): Promise<string | undefine
   return undefined;
 }
 
-/** What an import says of a line, after its number. */
+/** The import's refusal of a line, after the line's number. Undefined if it takes it. */
 async function faultInImport(line: object | string): Promise<string | undefined> {
   const text = typeof line === "string" ? line : JSON.stringify(line);
   if (typeof line !== "string" && v.is(pastLine, line)) return undefined;

@@ -34,7 +34,10 @@ export class Ingestion {
     return this.#keyHome.forward(events, (own) => this.enter(own));
   }
 
-  /** Takes conversions of this learner's impressions, in one transaction. @param model is read anew after an await, because another may observe. */
+  /**
+   * Takes conversions of this learner's impressions, in one transaction.
+   * @param model the current one. It is read anew after an await, because another may observe by then.
+   */
   enter(events: readonly (ConversionEvent | KeyedEvent)[], model = this.#current.get()): Ingested[] {
     return model.live.change(() => events.map((event) => this.#ingested(event, model)));
   }

@@ -277,7 +277,11 @@ export class LiveModel {
     return this.#store.snapshots.newest() as StoredSnapshot;
   }
 
-  /** Goes back to a kept snapshot, from which the model of the next epoch starts. @param andThen a change of the store in the same transaction. @throws {Problem} 503 if it is not kept any more. */
+  /**
+   * Goes back to a kept snapshot, from which the model of the next epoch starts.
+   * @param andThen a change of the store in the same transaction.
+   * @throws {Problem} 503 if it is not kept any more.
+   */
   async rollBack(version: number, andThen?: () => void): Promise<void> {
     const kept = this.#store.snapshots.kept(version);
     // Fails if this version of the worker cannot read it.
