@@ -53,6 +53,10 @@ export function grown(schema: Schema, ground: Ground, draws: Draws): unknown {
   const limit = (name: string, otherwise: number) => (typeof schema[name] === "number" ? schema[name] : otherwise);
   const type = Array.isArray(schema.type) ? draws.pick(schema.type) : schema.type;
   if (type === "object" || schema.properties) return grownObject(schema, ground.known, draws, next);
+  if (type === "array" && Array.isArray(schema.prefixItems)) {
+    const places = schema.prefixItems.map(next);
+    return draws.pick([places, places, places.slice(1), [...places, ...places.slice(-1)]]);
+  }
   if (type === "array") {
     const [least, most] = [limit("minItems", 0), limit("maxItems", 3)];
     // Few lists are long, so that most bodies are below the limit.
