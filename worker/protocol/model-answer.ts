@@ -1,6 +1,7 @@
 // Schemas of the answers that describe a model, and of those parts that its figures repeat.
 
 import * as v from "valibot";
+import { FIGURE_NAMES, FIGURES, type FigureName } from "./counted.ts";
 import { about, type Body, count, generation, number, share, time, whole } from "./figures.ts";
 import { storedSchemas } from "./model-options.ts";
 
@@ -16,16 +17,13 @@ export const encoding = about(
   "How well the encoder tells the actions of the catalogue apart. Null if features are arrays of numbers.",
 );
 
+const figure = (name: FigureName) => about(count, FIGURES[name].about);
+const figures = Object.fromEntries(FIGURE_NAMES.map((name) => [name, figure(name)])) as Record<FigureName, ReturnType<typeof figure>>;
+
 export const counts = v.strictObject({
-  impressions: about(
-    count,
-    "All shown impressions: pending, converted, retracted, expired, and those that were erased while they were pending.",
-  ),
-  fromPages: about(count, "Impressions that came with a publishable key."),
+  ...figures,
   pageGoals: about(count, "Applied conversions that pages reported."),
   pending: count,
-  converted: about(count, "Impressions that have reached a goal with a weight. `reached` counts by goal."),
-  retracted: about(count, "Impressions whose conversions were all retracted or refunded in full."),
   expired: count,
   applied: about(count, "Distinct conversions by status, here and below."),
   conflict: count,

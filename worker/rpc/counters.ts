@@ -1,10 +1,12 @@
+import { FIGURE_NAMES } from "../protocol/counted.ts";
+
 /** Impressions that were erased while their window was open: all, those with an observed reward, and those that had converted. */
 const ERASED = ["erased", "erasedObserved", "erasedConverted"] as const;
 /** Counters that a rollback restores. The others are never undone. */
-export const LEARNT = ["impressions", "fromPages", "converted", "retracted", "applied", "conflict", "pageGoals", ...ERASED] as const;
+export const LEARNT = [...FIGURE_NAMES, "applied", "conflict", "pageGoals", ...ERASED] as const;
 const DELIVERIES = ["duplicate", "late", "orphan"] as const;
-/** Impressions that came with a publishable key, conversions that pages reported, and conversions by status. */
-export const EVENTS = ["fromPages", "pageGoals", "applied", "conflict", ...DELIVERIES] as const;
+/** Conversions that pages reported, and conversions by status. */
+export const EVENTS = ["pageGoals", "applied", "conflict", ...DELIVERIES] as const;
 /**
  * Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not
  * take, impression ids of pages that were taken, orphans whose key only pages gave, amounts in another currency, stored conversions that the policies did not take, calls that a shard

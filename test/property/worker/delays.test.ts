@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Disk, durableStorage } from "../../../trials/simulation/workerd/durable-storage.ts";
 import { Isolate } from "../../../trials/simulation/workerd/isolate.ts";
-import type { Delays } from "../../../worker/domain/conversion/reward.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
+import { type Delays, NOTHING } from "../../../worker/domain/impression/outcome.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";
-import type { DelayChange } from "../../../worker/learner/store/counts/delay-store.ts";
+import type { Change } from "../../../worker/learner/store/counts/projection.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { added, type ModelCounts } from "../../../worker/rpc/model-counts.ts";
 import { stream } from "../../support/scenario.ts";
@@ -30,7 +30,11 @@ it("keeps a few thousand cells, however many windows and conversions there are, 
   const { store, config, close } = await open();
   const random = stream(31);
   const known: (Converted & { readonly id: string })[] = [];
-  const changed = (changes: readonly DelayChange[]) => store.transact(() => store.delays.change(changes, config));
+  const reached = (delays: Delays | null) => delays && { ...NOTHING, delays: { "": delays.purchase, ...delays } };
+  const changed = (all: readonly { readonly id: string; readonly before: Delays | null; readonly after: Delays | null }[]) => {
+    const changes = all.map(({ id, before, after }) => ({ impression: { id }, before: reached(before), after: reached(after) }));
+    store.transact(() => store.delays.apply(changes as unknown as Change[], config));
+  };
   for (let window = 0; window < 12; window++) {
     for (let part = 0; part < 64; part++) {
       vi.setSystemTime(START + (window + part / 64) * WINDOW_MS);
@@ -41,10 +45,10 @@ it("keeps a few thousand cells, however many windows and conversions there are, 
         return { id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))), shownAt, delays };
       });
       known.push(...shown);
-      changed(shown.map(({ id, delays }) => ({ id, before: null, after: withFirst(delays) })));
+      changed(shown.map(({ id, delays }) => ({ id, before: null, after: delays })));
     }
     const [gone] = known.splice(Math.floor(random() * known.length), 1);
-    changed([{ id: gone.id, before: withFirst(gone.delays), after: null }]);
+    changed([{ id: gone.id, before: gone.delays, after: null }]);
   }
   expectCounted(store, known, config);
   for (const goal of ["", "click", "purchase"]) {
@@ -52,12 +56,10 @@ it("keeps a few thousand cells, however many windows and conversions there are, 
     expect(new Set(cells.map(({ cohort }) => cohort)).size).toBeLessThan(70);
     expect(cells.length).toBeLessThan(5000);
   }
-  changed(known.map(({ id, delays }) => ({ id, before: withFirst(delays), after: null })));
+  changed(known.map(({ id, delays }) => ({ id, before: delays, after: null })));
   expectCounted(store, [], config);
   close();
 });
-
-const withFirst = (delays: Delays): Delays => ({ "": delays.purchase, ...delays });
 
 it("adds the counts of learners to those of one learner with all of them", () => {
   const goal = (bin: number, latestAt: number | null) => ({

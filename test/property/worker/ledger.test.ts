@@ -151,7 +151,7 @@ class World {
       return { shownAt: shownAt(placeOf(id)), delays };
     });
     expectCounted(store, converted, this.config);
-    store.transact(() => store.delays.recount(this.config));
+    store.transact(() => store.delays.rebuild(this.config));
     expectCounted(store, converted, this.config);
   }
 

@@ -79,7 +79,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["worker/domain/catalogue", "worker/protocol"],
   ],
   "worker/domain/conversion": [
-    ...["afterclick", "src/publication", "worker/domain/ids", "worker/domain/model", "type worker/domain/impression", "worker/protocol"],
+    ...["afterclick", "src/publication", "worker/domain/ids", "worker/domain/model", "worker/domain/impression", "worker/protocol"],
   ],
   "worker/domain/log": [
     ...[
@@ -102,7 +102,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   "worker/learner/store/impressions": ["worker/domain/*", "type worker/rpc", "worker/learner/store", "worker/learner/store/counts"],
   "worker/learner/store/counts": [
-    ...["worker/domain/*", "type worker/protocol", "worker/rpc", "worker/learner/store", "type worker/learner/store/impressions"],
+    ...["worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/store", "type worker/learner/store/impressions"],
   ],
   "worker/learner/model": [
     ...["afterclick", "src/publication", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc"],

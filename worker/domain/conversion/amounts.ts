@@ -1,14 +1,6 @@
+import type { Amounts } from "../impression/outcome.ts";
 import type { Goals } from "../model/goals.ts";
 import type { GoalEvent } from "./event.ts";
-
-/** The orders and refunds of a goal with a value: their numbers and sums. */
-export interface Amounts {
-  readonly orders: number;
-  readonly refunds: number;
-  readonly paid: number;
-  /** Sum of the refunds, not negative. */
-  readonly refunded: number;
-}
 
 /** Whether an event takes money back. It is then no conversion. */
 export function isRefund({ goal, reward }: Pick<GoalEvent, "goal" | "reward">, goals: Goals | null): boolean {

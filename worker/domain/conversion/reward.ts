@@ -4,10 +4,11 @@ import { type GoalOutcomes, goalOutcomes } from "afterclick";
 import { toDyadic } from "../../../src/publication/featurizer.ts";
 import { MOST_AMOUNT } from "../../protocol/most.ts";
 import type { AppendedImpression } from "../impression/impression.ts";
+import { type Amounts, type Delays, NOTHING, type Outcome } from "../impression/outcome.ts";
 import type { Goals } from "../model/goals.ts";
 import type { Appended, Policies } from "../model/policies.ts";
 import { differences } from "../model/reconfiguration.ts";
-import { type Amounts, amountsOf } from "./amounts.ts";
+import { amountsOf } from "./amounts.ts";
 import type { ConversionStatus } from "./conversion.ts";
 import type { GoalEvent } from "./event.ts";
 
@@ -27,9 +28,6 @@ export interface ResolvedReward {
   /** By goal with a value. Absent if the model declares no goals. */
   readonly amounts?: Readonly<Record<string, Amounts>>;
 }
-
-/** Times from an impression to what it has reached, in ms, by goal. */
-export type Delays = Readonly<Record<string, number>>;
 
 /** Whether an impression has converted. */
 export const hasConverted = (delays: Delays): boolean => Object.hasOwn(delays, "");
@@ -74,6 +72,17 @@ export function resolved(all: readonly GoalEvent[], goals: Goals | null, shownAt
   if (first !== undefined) delays.unshift(["", first]);
   const common = { reward: total, delay, delays: Object.fromEntries(delays) };
   return goals ? { ...common, goals: reached, amounts: amountsOf(outcomes, goals) } : common;
+}
+
+/** The outcome that a resolved reward makes. Null: of no conversion. */
+export function outcomeOf(resolved: ResolvedReward | null): Outcome {
+  if (!resolved) return NOTHING;
+  const { reward, delays, amounts = null } = resolved;
+  const converted = hasConverted(delays);
+  const reached = Object.keys(delays).length > 0;
+  // A refunded order leaves the goals before it, and is taken back all the same.
+  const waits = reached && !converted && !Object.values(amounts ?? {}).some(({ orders }) => orders > 0);
+  return { reward, converted, waits, delays: reached ? delays : null, amounts };
 }
 
 /** Whether the policies have to observe a change from one outcome of an impression to another. */

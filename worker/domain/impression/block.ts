@@ -199,6 +199,11 @@ export class Block {
     return Array.from({ length: this.count }, (_, i) => read(i));
   }
 
+  /** Places of the impressions that were not erased. */
+  held(): number[] {
+    return this.map((i) => i).filter((i) => !this.isErased(i));
+  }
+
   /** When an impression was shown, in ms since 1970. */
   shownAt(i: number): number {
     const at = idAt(this.count, i);
@@ -227,6 +232,11 @@ export class Block {
   /** The values that an impression shares with others of its decision. Not for an erased one. */
   common(i: number): Pick<BlockRow, "arm" | "version" | "byPage" | "sampling"> {
     return this.#sharedOf(i);
+  }
+
+  /** What figures count of an impression. Not for an erased one. */
+  counted(i: number) {
+    return { ...this.common(i), id: this.id(i), decision: this.decision(i) };
   }
 
   /** How an impression was decided. Not for an erased one. */

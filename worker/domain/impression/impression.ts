@@ -6,6 +6,7 @@ import type { Assignment } from "../../protocol/figures.ts";
 import type { Features } from "../../protocol/schema.ts";
 import type { KeyHashes } from "../ids/join-key.ts";
 import { shownAtOf } from "../ids/uuid.ts";
+import type { Outcome } from "./outcome.ts";
 
 /** Whether the request gave this action its place. Its probability is 1, whatever the policy. */
 export function isPinned({ action, decision }: Pick<ImpressionRow, "action" | "decision">): boolean {
@@ -47,15 +48,11 @@ export interface Marks {
 /** Live impressions are learnt. Deferred ones are not shown yet. Void ones were rolled back or erased, and their conversions are late. */
 export type ImpressionState = "live" | "deferred" | "void";
 
-export interface StoredImpression extends Omit<ImpressionRow, "keys">, Marks {
+/** An impression with its outcome. Only a live one has any. */
+export interface StoredImpression extends Omit<ImpressionRow, "keys">, Marks, Outcome {
   readonly seq: number;
   readonly sampling: number;
   readonly state: ImpressionState;
-  /** Reward that the policies have observed; null before the first conversion. */
-  readonly reward: number | null;
-  readonly converted: boolean;
-  /** Whether it has reached goals without a weight alone, so that it may still convert. */
-  readonly waits: boolean;
   /** After an erasure only the id is left. */
   readonly erased: boolean;
 }
@@ -64,6 +61,9 @@ export interface StoredImpression extends Omit<ImpressionRow, "keys">, Marks {
 export function placeOf({ decision }: Pick<ImpressionRow, "decision">): number {
   return decision?.place ?? 0;
 }
+
+/** Id under which a decision's impressions share their keys: that of the list's first. */
+export const listOf = ({ id, decision }: Pick<ImpressionRow, "id" | "decision">): string => decision?.first ?? id;
 
 /** An impression in the form that policies take. */
 export interface AppendedImpression extends Omit<ReturnType<Policy["append"]>, "slot"> {

@@ -20,7 +20,8 @@ export function exportedLine(row: LogRow): EventLine {
     if (conversion.goal === "") return erasedLine(row.seq, row.impression);
     return hash === null ? conversion : { ...conversion, hash, action };
   }
-  const { features, keys: hashes, name: _, slots: __, waits: ___, erased, byPage, sampling, ...impression } = row;
+  const { name: _, slots: __, waits: ___, delays: ____, amounts: _____, ...logged } = row;
+  const { features, keys: hashes, erased, byPage, sampling, ...impression } = logged;
   if (erased) return erasedLine(row.seq, row.id);
   return {
     ...impression,

@@ -2,6 +2,7 @@
 
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { bucketAt } from "../../domain/impression/bucket.ts";
+import { isRetracted } from "../../domain/impression/outcome.ts";
 import type { Windows } from "../../domain/model/goals.ts";
 import {
   type GoalCounts,
@@ -14,7 +15,6 @@ import {
   type Totals,
 } from "../../rpc/model-counts.ts";
 import type { Relearning } from "../model/relearning.ts";
-import { isRetracted } from "../store/impressions/outcome.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 
 /** Collects what a description counts. */

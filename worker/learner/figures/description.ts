@@ -1,4 +1,5 @@
 import type { EncodingReport } from "../../domain/model/encoding.ts";
+import { FIGURE_NAMES } from "../../protocol/counted.ts";
 import { EVENTS, INCIDENTS } from "../../rpc/counters.ts";
 import type { Description } from "../../rpc/message.ts";
 import type { Totals } from "../../rpc/model-counts.ts";
@@ -20,7 +21,7 @@ export function description(
   { counters: all, figures, open, bytes, relearning }: Totals,
   { digest, version: modelVersion, report }: Describing,
 ): Description {
-  const { converted, retracted, impressions, erased, erasedObserved, erasedConverted, ...counters } = all;
+  const { converted, retracted, impressions, erased, erasedObserved, erasedConverted } = all;
   const pending = open.impressions - open.observed;
   const settled = impressions - open.impressions - erased;
   const { name: model, generation, config, published } = store.model;
@@ -29,15 +30,13 @@ export function description(
     generation,
     ...config,
     counts: {
-      impressions,
+      ...picked(all, FIGURE_NAMES),
       pending,
-      converted,
-      retracted,
       expired: impressions - pending - converted - retracted - (erased - erasedObserved),
-      ...picked(counters, EVENTS),
+      ...picked(all, EVENTS),
     },
     reached: config.goals && reachedOf(config.goals, figures, impressions),
-    incidents: picked(counters, INCIDENTS),
+    incidents: picked(all, INCIDENTS),
     actions: store.catalogue.size,
     encoding: report.of(store.catalogue.actions),
     bytes,

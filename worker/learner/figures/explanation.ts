@@ -7,11 +7,11 @@ import type { Served } from "../../domain/decision/served.ts";
 import { shardOf } from "../../domain/ids/shard.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import type { StoredImpression } from "../../domain/impression/impression.ts";
+import { isRetracted } from "../../domain/impression/outcome.ts";
 import { currenciesOf, currencyOf } from "../../domain/model/goals.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { Features } from "../../protocol/schema.ts";
 import type { Explanation } from "../../rpc/message.ts";
-import { isRetracted } from "../store/impressions/outcome.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 
 /** An impression, its decision, and what is believed now of its action and of the catalogue; null if it is unknown. */

@@ -23,20 +23,20 @@ export class ClosedWindows {
   /** Counts of an action in exactly this context. **Cost:** linear in the impressions whose windows have closed since the last call. */
   count(context: Features | undefined, action: string, now: number): ClosedCount {
     this.#advance(now - this.#windowMs);
-    return this.#counts.get(keyOf(context ? JSON.stringify(context) : null, action)) ?? NONE;
+    return this.#counts.get(keyOf(context ?? null, action)) ?? NONE;
   }
 
   #advance(until: number): void {
     if (until <= this.#until) return;
-    for (const { context, action, impressions, converted } of this.#impressions.countsBetween(this.#until, until)) {
+    for (const { context, action, converted } of this.#impressions.liveBetween(this.#until, until)) {
       const key = keyOf(context, action);
       const before = this.#counts.get(key) ?? NONE;
-      this.#counts.set(key, { impressions: before.impressions + impressions, converted: before.converted + converted });
+      this.#counts.set(key, { impressions: before.impressions + 1, converted: before.converted + Number(converted) });
     }
     this.#until = until;
   }
 }
 
-function keyOf(context: string | null, action: string): string {
+function keyOf(context: Features | null, action: string): string {
   return JSON.stringify([context, action]);
 }

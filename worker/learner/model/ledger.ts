@@ -5,13 +5,12 @@ import type { LedgerStatus, StoredConversion } from "../../domain/conversion/con
 import { type ConversionEvent, isConflict, isOfPage, isOfRecord, type KeyedEvent } from "../../domain/conversion/event.ts";
 import { Fold } from "../../domain/conversion/fold.ts";
 import { type Rules, refusal } from "../../domain/conversion/refusal.ts";
-import { counting, type RewardChange, roundedReward } from "../../domain/conversion/reward.ts";
+import { counting, outcomeOf, type RewardChange, roundedReward } from "../../domain/conversion/reward.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { bucketEnd } from "../../domain/impression/bucket.ts";
 import { appendedOf } from "../../domain/impression/impression.ts";
 import { windowOf } from "../../domain/model/goals.ts";
 import type { Joining } from "../store/conversion-store.ts";
-import { outcomeOf } from "../store/impressions/outcome.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 
 export interface Entry {
@@ -59,7 +58,7 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   const change = new Fold(shownAt, rules.goals, counts).apply(event);
   const answer = repeats ? "duplicate" : status;
   if (!change) return { status: answer };
-  store.impressions.outcomes.change(impression, outcomeOf(change.after), rules);
+  store.impressions.change(impression, outcomeOf(change.after), rules);
   return { status: answer, change: { impression: appendedOf(impression), ...change } };
 }
 

@@ -253,7 +253,7 @@ export class Relearning {
     relearning.takeOver();
     for (const { id, outcome } of differing) {
       const impression = impressions.find(id);
-      if (impression?.state === "live") impressions.outcomes.change(impression, outcome, before);
+      if (impression?.state === "live") impressions.change(impression, outcome, before);
     }
     impressions.replaceDeferred((impression) => rowOf(impression, { ...learning, catalogue }));
     for (const { policy } of policies) policy.refactor();

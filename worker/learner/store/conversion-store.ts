@@ -4,17 +4,16 @@ import { isRefund } from "../../domain/conversion/amounts.ts";
 import type { ConversionStatus, StoredConversion } from "../../domain/conversion/conversion.ts";
 import { type ByKey, type ConversionEvent, type GoalEvent, isOfPage, isOfRecord, waitingFor } from "../../domain/conversion/event.ts";
 import { digestOf } from "../../domain/conversion/event-digest.ts";
-import { counting, resolved } from "../../domain/conversion/reward.ts";
+import { counting, outcomeOf, resolved } from "../../domain/conversion/reward.ts";
 import type { KeyHashes } from "../../domain/ids/join-key.ts";
 import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
-import type { StoredImpression } from "../../domain/impression/impression.ts";
+import { listOf, type StoredImpression } from "../../domain/impression/impression.ts";
+import type { Outcome } from "../../domain/impression/outcome.ts";
 import type { ConversionRow } from "../../domain/log/log-row.ts";
 import { type Goals, type Windows, windowOf } from "../../domain/model/goals.ts";
-import { listOf } from "./counts/list-counts.ts";
 import type { Database } from "./database.ts";
 import type { ImpressionStore } from "./impressions/impression-store.ts";
 import type { Link } from "./impressions/link-store.ts";
-import { outcomeOf, type StoredOutcome } from "./impressions/outcome.ts";
 
 const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action, restates";
 /** Whether a waiting event joins an impression with its key, of action ?2 and shown at ?3. ?6: goals, and ?4: the window of the others. */
@@ -49,11 +48,10 @@ export class ConversionStore {
   }
 
   /** A live impression, with the outcome that its stored conversions give. Undefined if no such impression is live. */
-  recounted(id: string, goals: Goals | null): { readonly impression: StoredImpression; readonly after: StoredOutcome | null } | undefined {
+  recounted(id: string, goals: Goals | null): { readonly impression: StoredImpression; readonly after: Outcome } | undefined {
     const impression = this.#impressions.find(id);
     if (impression?.state !== "live") return undefined;
-    const reward = resolved(counting(this.of(id)), goals, shownAtOf(id));
-    return { impression, after: reward && outcomeOf(reward) };
+    return { impression, after: outcomeOf(resolved(counting(this.of(id)), goals, shownAtOf(id))) };
   }
 
   /** The conversions after a row, in order: at most so many. */

@@ -15,10 +15,14 @@ import { ArmStore } from "./counts/arm-store.ts";
 import { CounterStore } from "./counts/counter-store.ts";
 import { DelayStore } from "./counts/delay-store.ts";
 import { HoldoutStore } from "./counts/holdout-store.ts";
+import { ListCounts } from "./counts/list-counts.ts";
+import { Projections } from "./counts/projection.ts";
 import { TallyStore } from "./counts/tally-store.ts";
 import { Database } from "./database.ts";
+import { BlockStore } from "./impressions/block-store.ts";
 import { ImpressionStore } from "./impressions/impression-store.ts";
 import { LinkStore } from "./impressions/link-store.ts";
+import { OutcomeStore } from "./impressions/outcome-store.ts";
 import { LogStore } from "./log-store.ts";
 import { type ModelState, ModelStore } from "./model-store.ts";
 import { RelearningStore } from "./relearning-store.ts";
@@ -60,16 +64,21 @@ export class LearnerStore {
     this.#storage = storage;
     this.database = new Database(storage);
     this.#model = new ModelStore(this.database);
-    this.tallies = new TallyStore(this.database);
-    this.delays = new DelayStore(this.database);
     this.arms = new ArmStore(this.database);
     this.holdouts = new HoldoutStore(this.database, this.#model);
+    this.counters = new CounterStore(this.database);
     this.links = new LinkStore(this.database, this.#model);
     this.shards = new ShardStore(this.database);
     this.catalogues = new CatalogueStore(this.database);
-    this.counters = new CounterStore(this.database);
     this.samples = new SampleStore(this.database, this.#model);
-    this.impressions = new ImpressionStore(this.database, this);
+    const blocks = new BlockStore(this.database);
+    const outcomes = new OutcomeStore(this.database);
+    this.tallies = new TallyStore(this.database, this.#model, { blocks, outcomes });
+    this.delays = new DelayStore(this.database, outcomes);
+    const lists = new ListCounts(this.arms, { blocks, outcomes, holdouts: this.holdouts });
+    // What follows a change of an impression.
+    const projections = new Projections([outcomes, this.counters, this.tallies, this.delays, lists]);
+    this.impressions = new ImpressionStore(this.database, { blocks, outcomes, links: this.links, projections });
     this.conversions = new ConversionStore(this.database, this.impressions);
     this.log = new LogStore(this.database, this.#model, this.impressions, this.conversions);
     this.snapshots = new SnapshotStore(this.database);
@@ -254,7 +263,6 @@ export class LearnerStore {
   ): void {
     this.epoch++;
     this.#model.set("config = ?", JSON.stringify(relearnt.config));
-    this.delays.recount(relearnt.config);
     const seq = this.relearning.mark({ ...relearnt, counts: this.#learntCounts() });
     this.holdouts.note(relearnt.config.holdout, seq, relearnt.at ?? seq);
     this.snapshots.deleteAfter(-1);
@@ -331,7 +339,7 @@ export class LearnerStore {
     const { config } = this.model;
     const touched = this.conversions.refuse(seq, config.goals);
     const left = touched === undefined ? undefined : this.conversions.recounted(touched, config.goals);
-    if (left) this.impressions.outcomes.correct(left.impression, left.after, config);
+    if (left) this.impressions.change(left.impression, left.after, config);
     this.database.count("skipped");
   }
 
@@ -346,7 +354,7 @@ export class LearnerStore {
     this.impressions.voidAfter(version, config);
     for (const id of touched) {
       const left = this.conversions.recounted(id, config.goals);
-      if (left) this.impressions.outcomes.restore(left.impression, left.after, config);
+      if (left) this.impressions.restore(left.impression, left.after, config);
     }
     const [mark] = this.database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ?", version);
     const { counts } = JSON.parse(mark.content) as { counts: Record<string, number> };

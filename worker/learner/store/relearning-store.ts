@@ -1,12 +1,13 @@
 // The tables in which a relearning gathers its result, until it takes over.
 
 import type { StoredConversion } from "../../domain/conversion/conversion.ts";
-import type { ResolvedReward } from "../../domain/conversion/reward.ts";
+import { outcomeOf, type ResolvedReward } from "../../domain/conversion/reward.ts";
 import { firstIdAt } from "../../domain/ids/uuid.ts";
+import type { Outcome } from "../../domain/impression/outcome.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";
 import type { Database } from "./database.ts";
 import { BlockStore } from "./impressions/block-store.ts";
-import { outcomeColumns, outcomeOf, type StoredOutcome, stateOf } from "./impressions/outcome.ts";
+import { columnsOf, type OutcomeColumns, outcomeOfColumns } from "./impressions/outcome-store.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
 
 /** A running relearning. */
@@ -82,24 +83,19 @@ export class RelearningStore {
   /** Notes what an impression has brought by a conversion. Conversions come in the order of their rows. */
   note({ impression, seq }: StoredConversion, resolved: ResolvedReward): void {
     const insert = "INSERT INTO relearnt_outcomes (id, seq, reward, converted, delays, amounts) VALUES (?, ?, ?, ?, ?, ?)";
-    this.#database.query(insert, impression, seq, ...outcomeColumns(outcomeOf(resolved)));
+    this.#database.query(insert, impression, seq, ...columnsOf(outcomeOf(resolved)));
   }
 
-  /** Outcomes that differ from the stored ones. Null: nothing was observed. */
-  differing(): { readonly id: string; readonly outcome: StoredOutcome | null }[] {
+  /** Outcomes that differ from the stored ones. */
+  differing(): { readonly id: string; readonly outcome: Outcome }[] {
     const newest = "(SELECT id, max(seq), reward, converted, delays, amounts FROM relearnt_outcomes GROUP BY id)";
-    const rows = this.#database.query<
-      Record<"delays" | "amounts", string | null> & { id: string; reward: number | null; converted: number }
-    >(
+    const rows = this.#database.query<OutcomeColumns & { id: string }>(
       `SELECT n.id, n.reward, n.converted, n.delays, n.amounts FROM ${newest} n LEFT JOIN outcomes o ON o.id = n.id
          WHERE o.id IS NULL OR o.reward <> n.reward OR o.converted <> n.converted OR o.delays IS NOT n.delays OR o.amounts IS NOT n.amounts
        UNION ALL
        SELECT o.id, NULL, NULL, NULL, NULL FROM outcomes o LEFT JOIN ${newest} n ON n.id = o.id WHERE n.id IS NULL`,
     );
-    const parsed = (json: string | null) => JSON.parse(json ?? "null");
-    return rows.map(({ id, reward, converted, delays, amounts }) => {
-      return { id, outcome: reward === null ? null : { reward, ...stateOf(converted), delays: parsed(delays), amounts: parsed(amounts) } };
-    });
+    return rows.map(({ id, ...columns }) => ({ id, outcome: outcomeOfColumns(columns) }));
   }
 
   /**

@@ -1,27 +1,22 @@
 // Counts conversions by delay, for figures of delays and for alarms.
 
-import type { Delays } from "../../../domain/conversion/reward.ts";
 import { gridOf, grownAt, type Interval } from "../../../domain/figures/delay-grid.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
+import type { Outcome } from "../../../domain/impression/outcome.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
 import type { DelayCounts } from "../../../rpc/model-counts.ts";
 import type { Database } from "../database.ts";
+import type { OutcomeStore } from "../impressions/outcome-store.ts";
 import { LastAnswer } from "../last-answer.ts";
+import type { Change, Projection } from "./projection.ts";
 
-/** First conversions of an impression that are counted, or not any more. */
-export interface DelayChange {
-  readonly id: string;
-  readonly before: Delays | null;
-  readonly after: Delays | null;
-}
-
+/** The part of a change that is counted here. */
+type DelayChange = Pick<Change, "before" | "after"> & { readonly impression: Pick<Change["impression"], "id"> };
 type Cell = Omit<DelayCounts, "count" | "delay"> & { readonly goal: string; count: number; delay: number };
 type CellRow = Interval & Record<string, SqlStorageValue>;
 
 /** Cohorts after which the older ones are joined. */
 const JOINED = 8;
-/** Outcomes that are read together. */
-const READ_AT_ONCE = 1000;
 
 /**
  * Counts the first conversions of live impressions by goal, in the cells of the grid of a `DelayEstimate` with the goal's window, so that
@@ -29,30 +24,32 @@ const READ_AT_ONCE = 1000;
  * conversions are counted too, because the estimate needs the latest.
  * Every change needs a transaction of the database.
  */
-export class DelayStore {
+export class DelayStore implements Projection {
   readonly #database: Pick<Database, "query">;
+  readonly #outcomes: OutcomeStore;
   /** The stored interval with a cohort, by goal and cohort. */
   readonly #intervals: LastAnswer<string, Interval | undefined>;
   /** The newest cohort when cohorts were last joined, by goal. */
   readonly #joined = new Map<string, number>();
 
-  constructor(database: Pick<Database, "query" | "onDrop">) {
+  constructor(database: Pick<Database, "query" | "onDrop">, outcomes: OutcomeStore) {
     this.#database = database;
+    this.#outcomes = outcomes;
     this.#intervals = new LastAnswer(database);
   }
 
-  /** Notes that impressions have other first conversions than before. */
-  change(changes: Iterable<DelayChange>, windows: Windows): void {
-    this.#count(changes, windows, (goal, cohort) => this.#covering(goal, cohort) ?? { cohort, length: 1 });
+  apply(changes: readonly Change[], windows: Windows): void {
+    this.#count(changes, windows, (goal, cohort) => this.#intervalOf(goal, cohort));
   }
 
   #count(changes: Iterable<DelayChange>, windows: Windows, intervalOf: (goal: string, cohort: number, newest: number) => Interval): void {
     const cells = new Map<string, Cell>();
     const counters = new Map<string, Counter>();
-    for (const { id, before, after } of changes) {
-      const shownAt = shownAtOf(id);
+    for (const { impression, before, after } of changes) {
+      if (!before?.delays && !after?.delays) continue;
+      const shownAt = shownAtOf(impression.id);
       // Objects inherit values under some names of goals.
-      const [was, is] = [before, after].map((delays) => new Map(Object.entries(delays ?? {})));
+      const [was, is] = [before, after].map((outcome) => new Map(Object.entries(outcome?.delays ?? {})));
       for (const goal of new Set([...was.keys(), ...is.keys()])) {
         if (was.get(goal) === is.get(goal)) continue;
         const counter = counters.get(goal) ?? new Counter(goal, gridOf(windows, goal), intervalOf);
@@ -83,13 +80,14 @@ export class DelayStore {
     this.#database.query("DELETE FROM delays WHERE goal = ? AND cohort = ? AND bin = ? AND count = 0", goal, cohort, bin);
   }
 
-  /** The stored interval with a cohort. No two overlap. */
-  #covering(goal: string, cohort: number): Interval | undefined {
+  /** The stored interval with a cohort, or a new one. No two overlap. */
+  #intervalOf(goal: string, cohort: number): Interval {
     const query = "SELECT cohort, length FROM delays WHERE goal = ? AND cohort <= ? ORDER BY cohort DESC LIMIT 1";
-    return this.#intervals.to(`${cohort} ${goal}`, () => {
+    const stored = this.#intervals.to(`${cohort} ${goal}`, () => {
       const [last] = this.#database.query<CellRow>(query, goal, cohort);
       return last && cohort < last.cohort + last.length ? last : undefined;
     });
+    return stored ?? { cohort, length: 1 };
   }
 
   /** Joins cohorts that have grown old. */
@@ -129,8 +127,13 @@ export class DelayStore {
     return this.#database.query<{ at: number | null }>("SELECT max(at) AS at FROM delay_times WHERE goal = ?", goal)[0].at;
   }
 
-  /** Counts all outcomes anew. Goals may have other windows than before. */
-  recount(windows: Windows): void {
+  forget(outcomes: ReadonlyMap<string, Outcome>, windows: Windows): void {
+    const changes = Array.from(outcomes, ([id, before]): DelayChange => ({ impression: { id }, before, after: null }));
+    this.#count(changes, windows, (goal, cohort) => this.#intervalOf(goal, cohort));
+  }
+
+  /** Goals may have other windows than before, and so another grid. Outcomes are read alone, because few impressions have one. */
+  rebuild(windows: Windows): undefined {
     for (const table of ["delays", "delay_times"]) this.#database.query(`DELETE FROM ${table}`);
     this.#joined.clear();
     this.#intervals.forget();
@@ -138,13 +141,7 @@ export class DelayStore {
   }
 
   *#counted(): Generator<DelayChange> {
-    const query = "SELECT id, delays FROM outcomes WHERE id > ? AND delays IS NOT NULL ORDER BY id LIMIT ?";
-    for (let last = ""; ; ) {
-      const rows = this.#database.query<{ id: string; delays: string }>(query, last, READ_AT_ONCE);
-      for (const { id, delays } of rows) yield { id, before: null, after: JSON.parse(delays) };
-      if (rows.length < READ_AT_ONCE) return;
-      last = rows[rows.length - 1].id;
-    }
+    for (const [id, after] of this.#outcomes.all()) yield { impression: { id }, before: null, after };
   }
 }
 

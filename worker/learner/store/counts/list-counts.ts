@@ -1,128 +1,113 @@
-// Finds the lists that a change of impressions changes, and counts them by assignment.
+// Finds the lists that changes of impressions change, and counts them by assignment.
 
-import type { Delays } from "../../../domain/conversion/reward.ts";
 import { UNASSIGNED } from "../../../domain/figures/holdout-share.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
-import type { Block } from "../../../domain/impression/block.ts";
-import type { ImpressionRow, StoredImpression } from "../../../domain/impression/impression.ts";
+import { listOf } from "../../../domain/impression/impression.ts";
+import { NOTHING, type Outcome } from "../../../domain/impression/outcome.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
-import type { Database } from "../database.ts";
 import type { BlockStore } from "../impressions/block-store.ts";
+import type { OutcomeStore } from "../impressions/outcome-store.ts";
 import type { ArmStore, ListKey, ListState } from "./arm-store.ts";
 import type { HoldoutStore } from "./holdout-store.ts";
+import type { Change, CountedImpression, Projection } from "./projection.ts";
 
-/** The part of an impression that counts. */
-export type CountedRow = Pick<StoredImpression, "id" | "arm" | "version" | "decision" | "seq">;
-
-/** Impressions of a list that were assigned by one share. */
+/** Changes of the impressions of a list that were assigned by one share. */
 interface ListPart extends ListKey {
   readonly list: string;
-  readonly ids: string[];
+  readonly changes: Change[];
 }
 
-/** The part of an impression of a block that counts. Not for an erased one. `seq`: the number of the first. */
-export function countedRow(block: Block, seq: number, i: number) {
-  return { ...block.common(i), id: block.id(i), decision: block.decision(i), seq: seq + i };
+/** What the counts of lists read. */
+interface Read {
+  readonly blocks: BlockStore;
+  readonly outcomes: OutcomeStore;
+  readonly holdouts: HoldoutStore;
 }
 
-/** The list of these impressions, by their stored outcomes. Null for none. */
-function listState(database: Pick<Database, "query">, ids: readonly string[]): ListState | null {
-  if (ids.length === 0) return null;
-  const came = new Map<string, number>();
-  const query = "SELECT delays FROM outcomes WHERE delays IS NOT NULL AND id IN (SELECT value FROM json_each(?))";
-  for (const { delays } of database.query<{ delays: string }>(query, JSON.stringify(ids))) {
-    for (const goal of Object.keys(JSON.parse(delays))) came.set(goal, (came.get(goal) ?? 0) + 1);
-  }
-  return { size: ids.length, came };
-}
-
-/** Id under which a decision's impressions share their keys: that of the list's first. */
-export const listOf = ({ id, decision }: Pick<ImpressionRow, "id" | "decision">): string => decision?.first ?? id;
-
-/** Finds out which lists a change of impressions changes, and counts it. Every change needs a transaction of the database. */
-export class ListCounts {
-  readonly #database: Pick<Database, "query">;
-  readonly #blocks: BlockStore;
+/** Counts the lists that changes of impressions change. */
+export class ListCounts implements Projection {
   readonly #arms: ArmStore;
-  readonly #holdouts: HoldoutStore;
+  readonly #read: Read;
 
-  constructor(database: Pick<Database, "query">, blocks: BlockStore, arms: ArmStore, holdouts: HoldoutStore) {
-    this.#database = database;
-    this.#blocks = blocks;
+  constructor(arms: ArmStore, read: Read) {
     this.#arms = arms;
-    this.#holdouts = holdouts;
+    this.#read = read;
   }
 
-  /** Counts the lists of new live impressions. */
-  show(rows: readonly CountedRow[], windows: Windows, wereDeferred: boolean): void {
-    const changes = this.#partsOf(rows).map((part) => {
-      // The impressions of a list come together, unless they were deferred.
-      const isWhole = part.share === UNASSIGNED || (!wereDeferred && part.ids.includes(part.list));
-      const known = isWhole ? [] : this.#liveMembers(part).filter((id) => !part.ids.includes(id));
-      const before = this.#stateOf(known);
-      return { ...part, before, after: { size: known.length + part.ids.length, came: before?.came ?? new Map() } };
+  apply(changes: readonly Change[], windows: Windows): void {
+    const parts = this.#partsOf(changes.filter(changesList));
+    const others = this.#othersOf(Array.from(parts).filter(([, part]) => !isWhole(part)));
+    const lists = Array.from(parts, ([key, { changes, ...list }]) => {
+      const [was, is] = [changes.map(({ before }) => before), changes.map(({ after }) => after)];
+      const left = others.get(key) ?? [];
+      return { ...list, before: stateOf([...left, ...was]), after: stateOf([...left, ...is]) };
     });
-    this.#arms.change(changes, windows);
+    this.#arms.change(lists, windows);
   }
 
-  /** Counts whole lists that are live and not counted, with what they have reached. */
-  recount(rows: readonly CountedRow[], windows: Windows): void {
-    const changes = this.#partsOf(rows).map((part) => ({ ...part, before: null, after: this.#stateOf(part.ids) }));
-    this.#arms.change(changes, windows);
+  rebuild(windows: Windows, before: Windows): ((changes: readonly Change[]) => void) | undefined {
+    if (windows.window.ms === before.window.ms) return undefined;
+    this.#arms.clear();
+    return (changes) => this.apply(changes, windows);
   }
 
-  /** Counts that an impression has reached other goals than before. */
-  reach(impression: CountedRow, { before, after }: Record<"before" | "after", Delays | null>, windows: Windows): void {
-    const [was, is] = [before, after].map((delays) => Object.keys(delays ?? {}));
-    if (was.length === is.length && was.every((goal) => is.includes(goal))) return;
-    const [part] = this.#partsOf([impression]);
-    if (part.share === UNASSIGNED) return;
-    const others = this.#stateOf(this.#liveMembers(part).filter((id) => id !== impression.id));
-    const withOwn = (goals: readonly string[]): ListState => {
-      const came = new Map(others?.came);
-      for (const goal of goals) came.set(goal, (came.get(goal) ?? 0) + 1);
-      return { size: (others?.size ?? 0) + 1, came };
-    };
-    this.#arms.change([{ ...part, before: withOwn(was), after: withOwn(is) }], windows);
-  }
-
-  /** Counts that live impressions are live no more. Their outcomes must still be stored. */
-  takeAway(gone: readonly CountedRow[], windows: Windows): void {
-    const changes = this.#partsOf(gone).map((part) => {
-      const left = this.#liveMembers(part).filter((id) => !part.ids.includes(id));
-      return { ...part, before: this.#stateOf([...left, ...part.ids]), after: this.#stateOf(left) };
-    });
-    this.#arms.change(changes, windows);
-  }
-
-  /** Impressions by list and share. */
-  #partsOf(rows: readonly CountedRow[]): ListPart[] {
+  /** The changes by list and share. */
+  #partsOf(changes: readonly Change[]): Map<string, ListPart> {
     const parts = new Map<string, ListPart>();
-    for (const row of rows) {
-      const share = this.#holdouts.nameOf(row);
-      const list = listOf(row);
-      const key = share === UNASSIGNED ? row.id : `${list} ${share}`;
-      const part = parts.get(key) ?? { list, share, arm: row.arm, shownAt: shownAtOf(row.id), ids: [] };
-      part.ids.push(row.id);
+    for (const change of changes) {
+      const { id, arm } = change.impression;
+      const { key, share } = this.#partOf(change.impression);
+      const part = parts.get(key) ?? { list: listOf(change.impression), share, arm, shownAt: shownAtOf(id), changes: [] };
+      part.changes.push(change);
       parts.set(key, part);
     }
-    return Array.from(parts.values());
+    return parts;
   }
 
-  /** Ids of the live impressions of a list with one share. */
-  #liveMembers({ list, share, shownAt }: ListPart): string[] {
-    return this.#blocks.around(shownAt, shownAt).flatMap(({ state, block, seq }) => {
-      if (state !== "live" || !block.mayHave(shownAt)) return [];
-      return block
-        .map((i) => i)
-        .filter((i) => block.shownAt(i) === shownAt && !block.isErased(i))
-        .map((i) => countedRow(block, seq, i))
-        .filter((row) => listOf(row) === list && this.#holdouts.nameOf(row) === share)
-        .map(({ id }) => id);
-    });
+  /** The share by which an impression was assigned, and the key of its list there. Without a share, no list is counted. */
+  #partOf(impression: CountedImpression): { readonly share: string; readonly key: string } {
+    const share = this.#read.holdouts.nameOf(impression);
+    return { share, key: share === UNASSIGNED ? impression.id : `${listOf(impression)} ${share}` };
   }
 
-  #stateOf(ids: readonly string[]): ListState | null {
-    return listState(this.#database, ids);
+  /** The outcomes of the other live impressions of some lists, by the keys of these. */
+  #othersOf(parts: readonly (readonly [string, ListPart])[]): Map<string, Outcome[]> {
+    const times = new Set(parts.map(([, { shownAt }]) => shownAt));
+    const changed = new Map(parts.map(([key, { changes }]) => [key, new Set(changes.map(({ impression }) => impression.id))]));
+    const found: { readonly id: string; readonly key: string }[] = [];
+    const blocks = times.size > 0 ? this.#read.blocks.around(Math.min(...times), Math.max(...times)) : [];
+    for (const { state, block, seq } of blocks) {
+      const near = state === "live" ? block.held().filter((i) => times.has(block.shownAt(i))) : [];
+      for (const impression of near.map((i) => ({ ...block.counted(i), seq: seq + i }))) {
+        const { key } = this.#partOf(impression);
+        if (changed.get(key)?.has(impression.id) === false) found.push({ id: impression.id, key });
+      }
+    }
+    if (found.length === 0) return new Map();
+    const outcomes = this.#read.outcomes.ofAll(found.map(({ id }) => id));
+    const groups = Map.groupBy(found, ({ key }) => key);
+    return new Map(Array.from(groups, ([key, own]) => [key, own.map(({ id }) => outcomes.get(id) ?? NOTHING)]));
   }
+}
+
+/** Whether a change matters to its list: an impression comes, goes, or has reached other goals than before. */
+function changesList({ before, after }: Change): boolean {
+  if (!before || !after) return true;
+  const [was, is] = [before, after].map(({ delays }) => Object.keys(delays ?? {}));
+  return was.length !== is.length || was.some((goal) => !is.includes(goal));
+}
+
+/** Whether a list has no other live impression. Those of a list come together, unless they were deferred. */
+function isWhole({ share, list, changes }: ListPart): boolean {
+  if (share === UNASSIGNED) return true;
+  return changes.every(({ before, wasDeferred }) => !before && !wasDeferred) && changes.some(({ impression }) => impression.id === list);
+}
+
+/** The list of live impressions with these outcomes. Null for none. */
+function stateOf(outcomes: readonly (Outcome | null)[]): ListState | null {
+  const live = outcomes.filter((outcome) => outcome !== null);
+  if (live.length === 0) return null;
+  const came = new Map<string, number>();
+  for (const goal of live.flatMap(({ delays }) => Object.keys(delays ?? {}))) came.set(goal, (came.get(goal) ?? 0) + 1);
+  return { size: live.length, came };
 }

@@ -1,25 +1,22 @@
 // Counts impressions by the time they were shown, for rates over time.
 
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
-import { bucketAt, bucketMs } from "../../../domain/impression/bucket.ts";
+import { bucketAt, bucketEnd, bucketMs } from "../../../domain/impression/bucket.ts";
+import { NOTHING, type Outcome } from "../../../domain/impression/outcome.ts";
 import { STEPS, stepAt, widthsOf } from "../../../domain/impression/shown-step.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
 import type { BucketSums, StepCounts } from "../../../rpc/model-counts.ts";
 import type { Database } from "../database.ts";
+import type { BlockStore } from "../impressions/block-store.ts";
+import type { OutcomeStore } from "../impressions/outcome-store.ts";
 import { LastAnswer } from "../last-answer.ts";
+import type { ModelStore } from "../model-store.ts";
+import type { Change, Projection } from "./projection.ts";
 
 /** Cohorts are counted as finely as the shortest window asks for, until so many of these windows have passed. */
 const FINE_WINDOWS = 3;
 /** So many of the model's windows later only buckets are left. */
 const COARSE_WINDOWS = 4;
-
-/** Conversions and reward of an impression. */
-export interface Brought {
-  readonly reward: number;
-  readonly converted: boolean;
-  /** Whether it has reached goals without a weight alone. It may still convert, so nothing was observed. */
-  readonly waits: boolean;
-}
 
 type Tally = {
   bucket: number;
@@ -35,6 +32,15 @@ type Tally = {
   square: number;
 };
 
+/** A sum of multiples of 2^-12 up to this number is exact. */
+const MOST_EXACT = 2 ** 40;
+
+/** What a recount reads. */
+interface Read {
+  readonly blocks: BlockStore;
+  readonly outcomes: OutcomeStore;
+}
+
 const SUMS = ["impressions", "elapsed", "observed", "converted", "reward", "square"] as const;
 const UPSERT = `INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ${SUMS.map((name) => `${name} = ${name} + excluded.${name}`)}`;
 
@@ -44,8 +50,10 @@ const UPSERT = `INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CON
  * impressions. Rewards and their squares are dyadic numbers, so the sums are exact.
  * Every change needs a transaction of the database.
  */
-export class TallyStore {
+export class TallyStore implements Projection {
   readonly #database: Database;
+  readonly #model: Pick<ModelStore, "state">;
+  readonly #read: Read;
   /** Times until which tallies were made coarser. After a start they are looked for again. */
   #coarsened = { fine: 0, coarse: 0 };
   /** Length of the steps of a bucket. */
@@ -53,84 +61,73 @@ export class TallyStore {
   /** Cache of `countSince` for one time. */
   #count?: { readonly time: number; count: number };
 
-  constructor(database: Database) {
+  constructor(database: Database, model: Pick<ModelStore, "state">, read: Read) {
     this.#database = database;
+    this.#model = model;
+    this.#read = read;
     this.#widths = new LastAnswer(database);
-    database.onDrop(() => {
-      this.#coarsened = { fine: 0, coarse: 0 };
-      this.#count = undefined;
-    });
+    database.onDrop(() => this.#forget());
   }
 
-  /** Adds impressions without a reward. */
-  show(rows: readonly { readonly id: string; readonly arm: string }[], windows: Windows): void {
+  apply(changes: readonly Change[], windows: Windows): void {
     const { fine } = widthsOf(windows);
     const widths = new Map<number, number>();
     const tallies = new Map<string, Tally>();
+    const [left, broken] = [new Set<number>(), new Set<number>()];
     let newest = 0;
-    for (const { id, arm } of rows) {
+    for (const { impression, before, after } of changes) {
+      const { id, arm } = impression;
       const shownAt = shownAtOf(id);
       const bucket = bucketAt(shownAt, windows.window.ms);
       const width = widths.get(bucket) ?? this.#widthOf(bucket) ?? fine;
       widths.set(bucket, width);
       const step = stepAt(shownAt, bucket, width);
       const key = `${step} ${arm}`;
-      const tally = tallies.get(key) ?? { ...NOTHING, bucket, step, arm, width };
-      tally.impressions++;
-      tally.elapsed += shownAt - step;
+      const tally = tallies.get(key) ?? { ...NONE, bucket, step, arm, width };
       tallies.set(key, tally);
-      newest = Math.max(newest, shownAt);
-      if (this.#count && shownAt >= this.#count.time) this.#count.count++;
+      add(tally, before, shownAt, -1);
+      add(tally, after, shownAt, 1);
+      if (!isExact(before)) broken.add(bucket);
+      if (!before) newest = Math.max(newest, shownAt);
+      if (!after) left.add(bucket);
+      if (this.#count && shownAt >= this.#count.time) this.#count.count += Number(after !== null) - Number(before !== null);
     }
     for (const tally of tallies.values()) this.#upsert(tally);
-    this.#coarsen(newest, windows);
+    for (const bucket of broken) this.#recount(bucket, windows);
+    for (const bucket of left) this.#database.query("DELETE FROM tallies WHERE bucket = ? AND impressions = 0", bucket);
+    if (left.size > 0) this.#widths.forget();
+    if (newest > 0) this.#coarsen(newest, windows);
   }
 
-  #upsert(tally: Tally): void {
-    this.#database.query(UPSERT, tally.bucket, tally.step, tally.arm, tally.width, ...SUMS.map((name) => tally[name]));
+  rebuild(windows: Windows, before: Windows): ((changes: readonly Change[]) => void) | undefined {
+    if (windows.window.ms === before.window.ms) return undefined;
+    // The sums of what the log has forgotten stay.
+    const { horizon } = this.#model.state;
+    this.#database.query("DELETE FROM tallies WHERE bucket + ? > ?", bucketMs(before.window.ms), horizon);
+    this.#forget();
+    return (changes) => this.apply(changes, windows);
   }
 
-  /** Notes that an impression has brought something else than before. Null: nothing was observed. */
-  change(id: string, arm: string, windows: Windows, before: Brought | null, after: Brought | null): void {
-    const [was, is] = [before, after].map((each) => each ?? { reward: 0, converted: false, waits: false });
-    const isObserved = (each: Brought | null): boolean => each !== null && !each.waits;
-    this.#update(id, arm, windows, {
-      observed: Number(isObserved(after)) - Number(isObserved(before)),
-      converted: Number(is.converted) - Number(was.converted),
-      reward: is.reward - was.reward,
-      square: is.reward ** 2 - was.reward ** 2,
-    });
-  }
-
-  /** Counts anew what the impressions of a bucket have brought: sums that are not finite cannot be changed. */
-  recount(bucket: number, windows: Windows, all: Iterable<{ readonly id: string; readonly arm: string; readonly brought: Brought }>): void {
-    this.#database.query("UPDATE tallies SET observed = 0, converted = 0, reward = 0, square = 0 WHERE bucket = ?", bucket);
-    for (const { id, arm, brought } of all) this.change(id, arm, windows, null, brought);
-  }
-
-  /** Forgets the impressions shown at a time or later, which are about to be counted again under other windows. */
-  forgetSince(time: number, { window }: Windows): void {
-    this.#database.query("DELETE FROM tallies WHERE bucket + ? > ?", bucketMs(window.ms), time);
+  #forget(): void {
     this.#coarsened = { fine: 0, coarse: 0 };
     this.#count = undefined;
     this.#widths.forget();
   }
 
-  /** Takes an impression away. @param brought what it has brought. */
-  remove(id: string, arm: string, windows: Windows, brought: Brought | null): void {
-    this.change(id, arm, windows, brought, null);
-    this.#update(id, arm, windows, { impressions: -1 });
-    this.#count = undefined;
-    this.#widths.forget();
-    this.#database.query("DELETE FROM tallies WHERE bucket = ? AND impressions = 0", bucketAt(shownAtOf(id), windows.window.ms));
+  #upsert(tally: Tally): void {
+    if (SUMS.every((name) => tally[name] === 0)) return;
+    this.#database.query(UPSERT, tally.bucket, tally.step, tally.arm, tally.width, ...SUMS.map((name) => tally[name]));
   }
 
-  #update(id: string, arm: string, { window }: Windows, by: Partial<Tally>): void {
-    const shownAt = shownAtOf(id);
-    const bucket = bucketAt(shownAt, window.ms);
-    const width = this.#widthOf(bucket) as number;
-    const step = stepAt(shownAt, bucket, width);
-    this.#upsert({ ...NOTHING, bucket, step, arm, width, ...(by.impressions && { elapsed: step - shownAt }), ...by });
+  /** Counts anew what the impressions of a bucket have brought. */
+  #recount(bucket: number, windows: Windows): void {
+    this.#database.query("UPDATE tallies SET observed = 0, converted = 0, reward = 0, square = 0 WHERE bucket = ?", bucket);
+    const outcomes = this.#read.outcomes.between(bucket, bucketEnd(bucket, windows.window.ms));
+    const changes = Array.from(outcomes).flatMap(([id, after]): Change[] => {
+      const found = this.#read.blocks.find(id);
+      return found ? [{ impression: { ...found.row, seq: found.seq }, before: NOTHING, after }] : [];
+    });
+    this.apply(changes, windows);
   }
 
   /** Length of the steps of a bucket, in ms; undefined if the bucket has no tally. */
@@ -200,4 +197,20 @@ export class TallyStore {
   }
 }
 
-const NOTHING = { impressions: 0, elapsed: 0, observed: 0, converted: 0, reward: 0, square: 0 };
+const NONE = { impressions: 0, elapsed: 0, observed: 0, converted: 0, reward: 0, square: 0 };
+
+/** Whether a sum with this reward keeps what it has of others. If not, a recount takes the reward away. */
+const isExact = (outcome: Outcome | null): boolean => Math.abs(outcome?.reward ?? 0) <= MOST_EXACT;
+
+/** Adds an impression with an outcome to its tally, or subtracts it. */
+function add(tally: Tally, outcome: Outcome | null, shownAt: number, sign: 1 | -1): void {
+  if (!outcome) return;
+  const { reward, converted, waits } = outcome;
+  tally.impressions += sign;
+  tally.elapsed += sign * (shownAt - tally.step);
+  tally.observed += sign * Number(reward !== null && !waits);
+  tally.converted += sign * Number(converted);
+  if (reward === null || (sign < 0 && !isExact(outcome))) return;
+  tally.reward += sign * reward;
+  tally.square += sign * reward ** 2;
+}

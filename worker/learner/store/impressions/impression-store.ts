@@ -3,40 +3,32 @@
 import type { KeyHashes } from "../../../domain/ids/join-key.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../../domain/ids/uuid.ts";
 import type { Block, BlockRow } from "../../../domain/impression/block.ts";
-import { earliest } from "../../../domain/impression/bucket.ts";
-import type { ImpressionRow, ImpressionState, Marks, StoredImpression } from "../../../domain/impression/impression.ts";
+import { bucketAt, bucketEnd, earliest } from "../../../domain/impression/bucket.ts";
+import {
+  type ImpressionRow,
+  type ImpressionState,
+  listOf,
+  type Marks,
+  type StoredImpression,
+} from "../../../domain/impression/impression.ts";
+import { NOTHING, type Outcome } from "../../../domain/impression/outcome.ts";
 import type { LogRow } from "../../../domain/log/log-row.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
-import type { ArmStore } from "../counts/arm-store.ts";
-import type { DelayStore } from "../counts/delay-store.ts";
-import type { HoldoutStore } from "../counts/holdout-store.ts";
-import { type CountedRow, countedRow, ListCounts, listOf } from "../counts/list-counts.ts";
-import type { TallyStore } from "../counts/tally-store.ts";
+import type { Change, CountedImpression, Projections } from "../counts/projection.ts";
 import type { Database } from "../database.ts";
 import { inOrder } from "../in-order.ts";
-import { BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
+import { type BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
 import { DeferredStore } from "./deferred-store.ts";
 import type { LinkStore } from "./link-store.ts";
-import { CONVERTED } from "./outcome.ts";
-import { OutcomeStore } from "./outcome-store.ts";
+import type { OutcomeStore } from "./outcome-store.ts";
 import { deferredForm, liveForm } from "./stored-impression.ts";
 
-/** Impressions of one action in one context. */
-export interface ContextCount {
-  /** The request's context as JSON. Null if there was none. */
-  readonly context: string | null;
-  readonly action: string;
-  readonly impressions: number;
-  readonly converted: number;
-}
-
-/** Stores that count impressions. */
-export interface CountingStores {
-  readonly tallies: TallyStore;
-  readonly delays: DelayStore;
+/** What holds impressions beside their keys, and what follows their changes. */
+interface Stores {
+  readonly blocks: BlockStore;
+  readonly outcomes: OutcomeStore;
   readonly links: LinkStore;
-  readonly arms: ArmStore;
-  readonly holdouts: HoldoutStore;
+  readonly projections: Projections;
 }
 
 /**
@@ -46,23 +38,19 @@ export interface CountingStores {
  */
 export class ImpressionStore {
   readonly blocks: BlockStore;
-  readonly outcomes: OutcomeStore;
   readonly #deferred: DeferredStore;
   readonly #database: Database;
-  readonly #tallies: TallyStore;
-  readonly #delays: DelayStore;
+  readonly #outcomes: OutcomeStore;
   readonly #links: LinkStore;
-  readonly #lists: ListCounts;
+  readonly #projections: Projections;
 
-  constructor(database: Database, { tallies, delays, links, arms, holdouts }: CountingStores) {
+  constructor(database: Database, { blocks, outcomes, links, projections }: Stores) {
     this.#database = database;
-    this.#tallies = tallies;
-    this.#delays = delays;
+    this.blocks = blocks;
+    this.#outcomes = outcomes;
     this.#links = links;
-    this.blocks = new BlockStore(database);
-    this.#lists = new ListCounts(database, this.blocks, arms, holdouts);
+    this.#projections = projections;
     this.#deferred = new DeferredStore(database);
-    this.outcomes = new OutcomeStore(database, { blocks: this.blocks, tallies, delays, lists: this.#lists });
   }
 
   find(id: string): StoredImpression | undefined {
@@ -73,10 +61,7 @@ export class ImpressionStore {
   }
 
   #stored(found: Found): StoredImpression {
-    const { columns, details } = this.outcomes.of(found.row.id);
-    const impression = liveForm(found, columns);
-    this.outcomes.keep(impression, details);
-    return impression;
+    return liveForm(found, this.#outcomes.of(found.row.id));
   }
 
   /** The impression with this id, or registered under this name. One that a rollback undid may be registered again. */
@@ -118,7 +103,7 @@ export class ImpressionStore {
     for (const stored of blocks) {
       const { seq: first, block } = stored;
       const ids = block.ids();
-      const outcomes = this.outcomes.ofAll(ids);
+      const outcomes = this.#outcomes.ofAll(ids);
       for (let i = Math.max(0, seq + 1 - first); i < block.count; i++) {
         yield liveForm(foundIn(stored, i), outcomes.get(ids[i]));
       }
@@ -141,7 +126,7 @@ export class ImpressionStore {
     const seq = this.#database.next(rows.length);
     this.blocks.insert(blockRows, marks, windows.window.ms, seq);
     if (marks.length > 0) {
-      this.#countLive(
+      this.#show(
         blockRows.map((row, i) => ({ ...row, seq: seq + i })),
         windows,
       );
@@ -157,8 +142,8 @@ export class ImpressionStore {
     const seq = this.#database.next(block.count);
     const isStored = this.blocks.insertBlock(block, marks, windows.window.ms, seq);
     if (!isStored) this.blocks.insert(block.rows(), marks, windows.window.ms, seq);
-    this.#countLive(
-      block.map((i) => countedRow(block, seq, i)),
+    this.#show(
+      block.map((i) => ({ ...block.counted(i), seq: seq + i })),
       windows,
     );
     for (let i = 0; i < block.count; i++) {
@@ -182,12 +167,33 @@ export class ImpressionStore {
     for (const [key] of row.keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, listOf(row));
   }
 
-  #countLive(rows: readonly (CountedRow & Pick<BlockRow, "byPage">)[], windows: Windows, wereDeferred = false): void {
-    if (rows.length === 0) return;
-    this.#tallies.show(rows, windows);
-    this.#lists.show(rows, windows, wereDeferred);
-    this.#database.count("impressions", rows.length);
-    this.#database.count("fromPages", rows.filter(({ byPage }) => byPage).length);
+  #show(impressions: readonly CountedImpression[], windows: Windows): void {
+    this.#projections.apply(
+      impressions.map((impression) => ({ impression, before: null, after: NOTHING })),
+      windows,
+    );
+  }
+
+  /** Gives a live impression another outcome. */
+  change(impression: StoredImpression, after: Outcome, windows: Windows): void {
+    this.#projections.apply([{ impression, before: impression, after }], windows);
+  }
+
+  /** Gives a live impression the outcome that a rollback leaves it. */
+  restore(impression: StoredImpression, after: Outcome, windows: Windows): void {
+    this.#projections.undo([{ impression, before: impression, after }], windows);
+  }
+
+  /** Counts the live impressions of the log anew, bucket by bucket: blocks lie within the buckets. @param before the windows so far. */
+  recount(windows: Windows, before: Windows): void {
+    this.#projections.rebuild(this.#live(windows), windows, before);
+  }
+
+  *#live({ window: { ms } }: Windows): Generator<Change[]> {
+    for (let oldest = this.blocks.oldestSince(0); oldest !== undefined; oldest = this.blocks.oldestSince(bucketEnd(oldest, ms))) {
+      const live = Array.from(this.liveBetween(bucketAt(oldest, ms), bucketEnd(oldest, ms)));
+      yield live.map((impression) => ({ impression, before: null, after: impression }));
+    }
   }
 
   /** Notes that an impression was shown before its registration, which then activates it. */
@@ -207,7 +213,8 @@ export class ImpressionStore {
     this.#deferred.delete(id);
     const seq = this.#database.next();
     this.blocks.insert([deferred.row], [marks], windows.window.ms, seq);
-    this.#countLive([{ ...deferred.row, seq }], windows, true);
+    const impression = { ...deferred.row, seq };
+    this.#projections.apply([{ impression, before: null, after: NOTHING, wasDeferred: true }], windows);
     this.#links.note({ ...deferred.row, keys: this.keysOf(deferred.row).map((key) => [key]) });
   }
 
@@ -218,17 +225,12 @@ export class ImpressionStore {
 
   /** Makes the impressions after a row void. */
   voidAfter(seq: number, windows: Windows): void {
-    const gone = this.blocks.voidAfter(seq).flatMap((stored) => {
-      const places = stored.block.map((i) => i).filter((i) => !stored.block.isErased(i));
-      return places.map((i) => this.#stored(foundIn(stored, i)));
-    });
-    this.#takeAway(gone, windows);
-  }
-
-  /** Takes live impressions out of the sums. */
-  #takeAway(gone: readonly StoredImpression[], windows: Windows): void {
-    this.#lists.takeAway(gone, windows);
-    for (const impression of gone) this.outcomes.takeAway(impression, windows);
+    const gone = this.blocks.voidAfter(seq).flatMap(({ seq, block }) => block.held().map((i) => ({ ...block.counted(i), seq: seq + i })));
+    const outcomes = this.#outcomes.ofAll(gone.map(({ id }) => id));
+    this.#projections.undo(
+      gone.map((impression) => ({ impression, before: outcomes.get(impression.id) ?? NOTHING, after: null })),
+      windows,
+    );
   }
 
   keysOf(impression: Pick<StoredImpression, "id" | "decision">): string[] {
@@ -272,26 +274,14 @@ export class ImpressionStore {
     return all.filter(({ row }) => row.action !== "" && listOf(row) === first);
   }
 
-  /** Counts live impressions shown from one time to before another, by context and action. **Cost:** linear in their number. */
-  countsBetween(from: number, before: number): ContextCount[] {
-    const counts = new Map<string, { context: string | null; action: string; impressions: number; converted: number }>();
-    for (const { state, block } of this.blocks.overlapping(from, before)) {
-      if (state !== "live") continue;
-      const ids = block.ids();
-      const outcomes = this.outcomes.ofAll(ids);
-      ids.forEach((id, i) => {
-        const shownAt = shownAtOf(id);
-        if (shownAt < from || shownAt >= before || block.isErased(i)) return;
-        const { context: features, action } = block.row(i);
-        const context = features && JSON.stringify(features);
-        const key = JSON.stringify([context, action]);
-        const count = counts.get(key) ?? { context, action, impressions: 0, converted: 0 };
-        count.impressions++;
-        count.converted += Number(outcomes.get(id)?.converted === CONVERTED);
-        counts.set(key, count);
-      });
+  /** The live impressions shown from one time to before another, block by block. */
+  *liveBetween(from: number, before: number): Generator<StoredImpression> {
+    for (const stored of this.blocks.overlapping(from, before)) {
+      if (stored.state !== "live") continue;
+      const places = stored.block.held().filter((i) => stored.block.shownAt(i) >= from && stored.block.shownAt(i) < before);
+      const outcomes = this.#outcomes.ofAll(places.map((i) => stored.block.id(i)));
+      for (const found of places.map((i) => foundIn(stored, i))) yield liveForm(found, outcomes.get(found.row.id));
     }
-    return Array.from(counts.values());
   }
 
   /** The newest live impressions, newest first. */
@@ -300,8 +290,7 @@ export class ImpressionStore {
     for (const { last, stored } of this.blocks.newest(limit)) {
       if (newest.length === limit && last < shownAtOf(newest[limit - 1].id)) break;
       if (stored.state !== "live") continue;
-      const places = Array.from({ length: stored.block.count }, (_, place) => place).filter((place) => !stored.block.isErased(place));
-      newest = [...newest, ...places.map((place) => ({ id: stored.block.id(place), stored, place }))]
+      newest = [...newest, ...stored.block.held().map((place) => ({ id: stored.block.id(place), stored, place }))]
         .sort((a, b) => (a.id < b.id ? 1 : -1))
         .slice(0, limit);
     }
@@ -335,21 +324,14 @@ export class ImpressionStore {
     return Array.from(own).flatMap(([key, features]) => (others.has(key) ? [] : [features]));
   }
 
-  /** Deletes the impressions before a bound of buckets, and their keys. Sums over impressions stay, those of delays do not. */
+  /** Deletes the impressions before a bound of buckets, and their keys. */
   deleteBefore(time: number, windows: Windows): void {
     const first = firstIdAt(time);
     this.#deferred.deleteBefore(time);
     this.blocks.deleteBefore(time);
     this.#database.query("DELETE FROM keys WHERE impression < ?", first);
     this.#database.query("DELETE FROM names WHERE id < ?", first);
-    const outcomes = this.#database.query<{ id: string; delays: string | null }>(
-      "DELETE FROM outcomes WHERE id < ? RETURNING id, delays",
-      first,
-    );
-    this.#delays.change(
-      outcomes.map(({ id, delays }) => ({ id, before: JSON.parse(delays ?? "null"), after: null })),
-      windows,
-    );
+    this.#projections.forget(this.#outcomes.deleteBefore(time), windows);
   }
 
   /**
@@ -374,8 +356,8 @@ export class ImpressionStore {
     if (found) this.#links.noteErased(id, this.keysOf(found.row));
     if (found?.state === "live" && found.row.action !== "") {
       const impression = this.#stored(found);
-      if (shownAtOf(id) >= Date.now() - windows.window.ms) this.outcomes.countErased(impression);
-      this.#takeAway([impression], windows);
+      if (shownAtOf(id) >= Date.now() - windows.window.ms) this.#countErased(impression);
+      this.#projections.undo([{ impression, before: impression, after: null }], windows);
     }
     if (found) this.blocks.erase(id);
     else this.#insertErased(id, windows);
@@ -383,6 +365,13 @@ export class ImpressionStore {
     this.#deferred.takeShown(id);
     const row = found?.row ?? deferred?.row;
     if (row) this.#deleteUnused(row);
+  }
+
+  /** Counts an erasure before the end of the window. What the impression would have brought stays unknown. */
+  #countErased({ reward, converted, waits }: Outcome): void {
+    this.#database.count("erased");
+    this.#database.count("erasedObserved", Number(reward !== null && !waits));
+    this.#database.count("erasedConverted", Number(converted));
   }
 
   /** Inserts an impression that was erased before it was shown or registered. */
