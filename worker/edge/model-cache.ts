@@ -231,12 +231,12 @@ export class ModelCache {
   async #register(env: Environment, shard: number): Promise<void> {
     const asked = Date.now();
     let newest: (Edition & { readonly catalogue: number }) | undefined;
-    await this.#outboxOf(shard).send(async (registration) => {
+    await this.#outboxOf(shard).send(async (batch) => {
       this.#shard++;
-      const registry = await learner(env, shardName(this.#model, shard), (stub) => stub.registerShown(registration));
-      this.#samplings[shard] = registry.sampling;
-      if (registry.newest === null) return;
-      newest = { generation: registry.generation, version: registry.newest, catalogue: registry.catalogue ?? 0 };
+      const answer = await learner(env, shardName(this.#model, shard), (stub) => stub.registerShown(batch));
+      this.#samplings[shard] = answer.sampling;
+      if (answer.newest === null) return;
+      newest = { generation: answer.generation, version: answer.newest, catalogue: answer.catalogue ?? 0 };
     });
     if (!newest || !this.#held) return;
     const isBehind = isNewer(newest, this.#held) || newest.catalogue > this.#held.catalogue.version;

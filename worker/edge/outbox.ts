@@ -3,7 +3,7 @@
 import { encodeBlock, MOST_ROWS } from "../domain/impression/block.ts";
 import type { ImpressionRow } from "../domain/impression/impression.ts";
 import { Problem } from "../protocol/problem.ts";
-import type { Registration, ShownDecision } from "../rpc/message.ts";
+import type { ShownBatch, ShownDecision } from "../rpc/message.ts";
 
 /** How long an isolate gathers impressions before it registers them, in ms. */
 const GATHER_MS = 50;
@@ -69,7 +69,7 @@ export class Outbox {
   }
 
   /** Waits a moment, then registers everything. After a failure the impressions wait for the next sender. */
-  async send(register: (registration: Registration) => Promise<void>): Promise<void> {
+  async send(register: (batch: ShownBatch) => Promise<void>): Promise<void> {
     await scheduler.wait(GATHER_MS);
     this.#gatheringSince = 0;
     while (this.#waits) {
@@ -119,8 +119,8 @@ export class Outbox {
   }
 }
 
-/** Decisions in the form of a registration: their impressions in one block. */
-export function encoded(shown: readonly Shown[]): Pick<Registration, "decisions" | "block"> {
+/** Decisions in the form of a batch: their impressions in one block. */
+export function encoded(shown: readonly Shown[]): Pick<ShownBatch, "decisions" | "block"> {
   const rows = shown.flatMap((decision) => decision.rows);
   const decisions = shown.map(({ rows: own, ...decision }) => ({ ...decision, count: own.length, keys: own[0]?.keys ?? [] }));
   return { decisions, block: rows.length > 0 ? encodeBlock(rows) : null };

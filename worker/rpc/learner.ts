@@ -19,7 +19,7 @@ export interface ServingRpc {
    * Registers impressions that an isolate has shown. Known ones change nothing. Impressions that are too old, over a limit, or of
    * another generation are refused and counted.
    */
-  registerShown(registration: Message.Registration): Answered<Message.Registry>;
+  registerShown(batch: Message.ShownBatch): Answered<Message.BatchAnswer>;
   /** Registers impressions decided elsewhere: all of them or, if one is refused, none. A page may do so only if the model is `local`. */
   register(items: readonly Message.Shown[], options?: Message.Registering): Answered<readonly Message.Registered[]>;
   /** Takes conversions and returns one result for each. */

@@ -59,7 +59,7 @@ export interface ShownDecision {
 }
 
 /** Impressions that an isolate has shown since its last registration. */
-export interface Registration {
+export interface ShownBatch {
   /** One entry per decision, in the order of the block. */
   readonly decisions: readonly ShownDecision[];
   /** The impressions of all decisions, see `block.ts`. Null if the sampling left out all. */
@@ -84,8 +84,8 @@ export interface OrderDay {
   readonly attributed: number;
 }
 
-/** The answer to a registration. */
-export interface Registry {
+/** The answer to a batch of shown impressions. */
+export interface BatchAnswer {
   readonly generation: number;
   /** Versions of the newest publication and of the catalogue. Null from a shard, as only the coordinator knows them. */
   readonly newest: number | null;

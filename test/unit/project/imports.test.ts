@@ -136,8 +136,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ],
   ],
   "worker/learner/calls": [
-    ...["afterclick", "src/publication", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv"],
+    ...["afterclick", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv"],
     ...["type worker/learner", "type worker/learner/store", "worker/learner/model", "worker/learner/shards", "worker/learner/figures"],
+    "worker/learner/calls/registration",
+  ],
+  "worker/learner/calls/registration": [
+    ...["src/publication", "worker/domain/*", "worker/protocol", "worker/rpc"],
+    ...["type worker/learner", "type worker/learner/store", "worker/learner/model"],
   ],
   "worker/learner": ["worker/environment.ts", "type worker/rpc", "worker/learner/*"],
   "worker/edge": [

@@ -24,7 +24,7 @@ import type { PastLine } from "../../rpc/message.ts";
 import { isOfNamesake } from "../model/ledger.ts";
 import { oldestOf } from "../model/past-rows.ts";
 import type { Parts } from "../parts.ts";
-import { pastRowsOf } from "./registering.ts";
+import { pastRowsOf } from "./registration/rows.ts";
 
 /** Changes a model: its configuration, its catalogue and its data. */
 export class Administration implements Implemented<AdministrationRpc> {

@@ -12,7 +12,8 @@ import type { Implemented, ServingRpc } from "../../rpc/learner.ts";
 import type * as Message from "../../rpc/message.ts";
 import type { Parts } from "../parts.ts";
 import { PageAllowance } from "./page-allowance.ts";
-import { Registrar } from "./registrar.ts";
+import { registerElsewhere } from "./registration/elsewhere.ts";
+import { registerShown } from "./registration/shown.ts";
 
 /** Statuses of a page's goal that changed something. */
 const NEW: readonly Message.Ingested["status"][] = ["applied", "orphan"];
@@ -23,13 +24,11 @@ const NOT_SHOWN =
 /** Decides, publishes, and takes impressions and conversions. */
 export class Serving implements Implemented<ServingRpc> {
   readonly #parts: Parts;
-  readonly #registrar: Registrar;
   readonly #pageAllowance: PageAllowance;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#pageAllowance = new PageAllowance(parts.current.shares);
-    this.#registrar = new Registrar(parts);
   }
 
   async recommend(request: Message.RecommendRequest): Promise<Message.Recommendation> {
@@ -57,12 +56,12 @@ export class Serving implements Implemented<ServingRpc> {
     };
   }
 
-  registerShown(registration: Message.Registration): Promise<Message.Registry> {
-    return this.#registrar.registerShown(registration);
+  registerShown(batch: Message.ShownBatch): Promise<Message.BatchAnswer> {
+    return registerShown(this.#parts, batch);
   }
 
   register(items: readonly Message.Shown[], options: Message.Registering = {}): Promise<readonly Message.Registered[]> {
-    return this.#registrar.register(items, options);
+    return registerElsewhere(this.#parts, items, options);
   }
 
   /** Needs no running policies: they replay the conversions when they start. */

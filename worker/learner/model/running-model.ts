@@ -15,7 +15,7 @@ import { learner } from "../../rpc/learner-client.ts";
 import type { Coordinator } from "../shards/coordinator.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Upkeep } from "../upkeep/upkeep.ts";
-import type { CurrentModel } from "./current-model.ts";
+import type { CurrentModel, Model } from "./current-model.ts";
 import type { LiveModel } from "./live-model.ts";
 import type { Relearning } from "./relearning.ts";
 
@@ -66,9 +66,9 @@ export class RunningModel {
   }
 
   /** The running policies. Undefined if another version of this worker wrote their state: then the log is learnt again. */
-  async readable(): Promise<Policies | undefined> {
+  async readable({ live } = this.#current.get()): Promise<Policies | undefined> {
     try {
-      return await this.#current.get().live.start();
+      return await live.start();
     } catch (error) {
       if (!(error instanceof SnapshotError)) throw error;
       await this.recover();
@@ -84,10 +84,10 @@ export class RunningModel {
     return { policies, served: { ...(await this.#standIn()).unlearnt, catalogue: this.#store.catalogue, version } };
   }
 
-  /** The policies that append impressions, if they run, and others that only check features. */
-  async taking(): Promise<{ readonly policies?: Policies; readonly checking: Policies; readonly featurize: Featurizer }> {
-    const policies = await this.readable();
-    if (policies) return { policies, checking: policies, featurize: this.#current.get().featurize() };
+  /** The policies of a model that append impressions, if they run, and others that only check features. */
+  async taking(model: Model): Promise<{ readonly policies?: Policies; readonly checking: Policies; readonly featurize: Featurizer }> {
+    const policies = await this.readable(model);
+    if (policies) return { policies, checking: policies, featurize: model.featurize() };
     const { unlearnt, checking } = await this.#standIn();
     return { checking, featurize: unlearnt.featurize };
   }

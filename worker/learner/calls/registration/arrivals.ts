@@ -1,11 +1,11 @@
 // Reads the impressions of a registration one by one, so that a large one needs no large list.
 
-import { Block, type BlockRow } from "../../domain/impression/block.ts";
-import { isKept } from "../../domain/impression/sampling.ts";
-import type { Policies } from "../../domain/model/policies.ts";
-import { Problem } from "../../protocol/problem.ts";
-import type { Registration, ShownDecision } from "../../rpc/message.ts";
-import type { LiveModel } from "../model/live-model.ts";
+import { Block, type BlockRow } from "../../../domain/impression/block.ts";
+import { isKept } from "../../../domain/impression/sampling.ts";
+import type { Policies } from "../../../domain/model/policies.ts";
+import { Problem } from "../../../protocol/problem.ts";
+import type { ShownBatch, ShownDecision } from "../../../rpc/message.ts";
+import type { LiveModel } from "../../model/live-model.ts";
 
 /** An impression of a registration. */
 export interface Arrival {
@@ -32,7 +32,7 @@ export class Arrivals {
   readonly #earlier: Earlier;
 
   /** @throws {Problem} 422 if the block is not whole, or does not have the impressions that the decisions state. */
-  constructor({ decisions, block: bytes }: Pick<Registration, "decisions" | "block">, earlier: Earlier) {
+  constructor({ decisions, block: bytes }: Pick<ShownBatch, "decisions" | "block">, earlier: Earlier) {
     this.#earlier = earlier;
     const block = bytes && wholeBlock(bytes);
     const stated = decisions.flatMap((decision) => Array.from({ length: decision.count }, () => decision));

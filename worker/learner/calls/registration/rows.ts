@@ -1,25 +1,28 @@
-import { type Featurizer, toDyadic } from "../../../src/publication/featurizer.ts";
+// Makes the rows of impressions that were decided elsewhere, and refuses those that the model cannot take.
+
+import { type Featurizer, toDyadic } from "../../../../src/publication/featurizer.ts";
 import {
   checkPageActions,
   checkPagePoints,
   checkPageProbability,
   checkPageText,
   checkPageTime,
-} from "../../domain/catalogue/page-rules.ts";
-import { refusal } from "../../domain/conversion/refusal.ts";
-import { counted } from "../../domain/ids/join-key.ts";
-import { CLOCK_TOLERANCE_MS } from "../../domain/ids/token.ts";
-import { shownAtOf } from "../../domain/ids/uuid.ts";
-import type { ImpressionRow } from "../../domain/impression/impression.ts";
-import { acceptable, type ModelConfig } from "../../domain/model/model.ts";
-import type { Policies } from "../../domain/model/policies.ts";
-import { Problem, placed } from "../../protocol/problem.ts";
-import type { PastLine, Shown } from "../../rpc/message.ts";
-import type { PastRow } from "../model/past-rows.ts";
-import type { LearnerStore } from "../store/learner-store.ts";
+} from "../../../domain/catalogue/page-rules.ts";
+import { refusal } from "../../../domain/conversion/refusal.ts";
+import { counted } from "../../../domain/ids/join-key.ts";
+import { CLOCK_TOLERANCE_MS } from "../../../domain/ids/token.ts";
+import { shownAtOf } from "../../../domain/ids/uuid.ts";
+import type { ImpressionRow } from "../../../domain/impression/impression.ts";
+import { acceptable, type ModelConfig } from "../../../domain/model/model.ts";
+import type { Policies } from "../../../domain/model/policies.ts";
+import { Problem, placed } from "../../../protocol/problem.ts";
+import type { PastLine, Shown } from "../../../rpc/message.ts";
+import type { PastRow } from "../../model/past-rows.ts";
+import type { LearnerStore } from "../../store/learner-store.ts";
+import { countable } from "./acceptance.ts";
 
 /** The model that takes impressions decided elsewhere. */
-interface Registering {
+interface Receiver {
   readonly store: LearnerStore;
   readonly config: ModelConfig;
   readonly featurize: Featurizer;
@@ -34,8 +37,8 @@ interface Registering {
  * @param oldest the earliest time shown that is taken, in ms since 1970. A known impression is taken at any age.
  * @throws {Problem} 422 naming the item's place.
  */
-export function rowsOf(items: readonly Shown[], registering: Registering, oldest: number): ImpressionRow[] {
-  return items.map((item, index) => placed(`[${index}]`, () => rowOf(item, registering, oldest)));
+export function rowsOf(items: readonly Shown[], receiver: Receiver, oldest: number): ImpressionRow[] {
+  return items.map((item, index) => placed(`[${index}]`, () => rowOf(item, receiver, oldest)));
 }
 
 /**
@@ -43,21 +46,11 @@ export function rowsOf(items: readonly Shown[], registering: Registering, oldest
  *
  * @throws {Problem} 422 naming the line.
  */
-export function pastRowsOf(lines: readonly PastLine[], registering: Registering): PastRow[] {
-  return lines.map((line) => placed(`line ${line.line}`, () => pastRowOf(line, registering))).filter((row) => row !== null);
+export function pastRowsOf(lines: readonly PastLine[], receiver: Receiver): PastRow[] {
+  return lines.map((line) => placed(`line ${line.line}`, () => pastRowOf(line, receiver))).filter((row) => row !== null);
 }
 
-/** Whether the policies accept features. A refused impression must not make its batch fail again and again. */
-export function isCountable(policies: Policies, features: Float64Array): boolean {
-  try {
-    countable(policies, features);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function rowOf(shown: Shown, { store, config, featurize, policies, byPage = false }: Registering, oldest: number): ImpressionRow {
+function rowOf(shown: Shown, { store, config, featurize, policies, byPage = false }: Receiver, oldest: number): ImpressionRow {
   const { id, name, context, features, probability, place, keys } = shown;
   if (byPage) {
     checkPageActions([shown.action], store.catalogue, config);
@@ -96,22 +89,16 @@ function deleted(horizon: number): string {
   return `expected ${since} or later, as a reset or the retention has deleted what was shown before: leave it out, or import it into a new model`;
 }
 
-function pastRowOf(line: PastLine, registering: Registering): PastRow | null {
-  const { store, config } = registering;
+function pastRowOf(line: PastLine, receiver: Receiver): PastRow | null {
+  const { store, config } = receiver;
   if (line.type === "impression") {
     const { arm, state, byPage, sampling } = line;
     if (state === "deferred" && shownAtOf(line.id) < store.model.watermark) return null;
-    return { ...rowOf(line, registering, store.model.horizon), arm, state, byPage, sampling };
+    return { ...rowOf(line, receiver, store.model.horizon), arm, state, byPage, sampling };
   }
   const { event, status } = line;
   // An export says which rewards it did not count.
   const detail = status === "refused" ? undefined : refusal(event, config);
   if (detail) throw new Problem(422, detail);
   return { event, status };
-}
-
-/** @throws {TypeError | RangeError} if a policy does not accept the features. */
-function countable(policies: Policies, features: Float64Array): Float64Array {
-  for (const { policy } of policies) if (policy.dimension > 0) policy.features(features);
-  return features;
 }
