@@ -5,6 +5,7 @@ import type { Environment } from "../environment.ts";
 import type { LearnerRpc } from "../rpc/learner.ts";
 import { Administration } from "./calls/administration.ts";
 import { answer } from "./calls/answer.ts";
+import { callNames } from "./calls/call-names.ts";
 import { Orders } from "./calls/orders.ts";
 import { Reading } from "./calls/reading.ts";
 import { Serving } from "./calls/serving.ts";
@@ -34,8 +35,7 @@ export class Learner extends DurableObject<Environment> {
 
   static {
     for (const [place, { prototype }] of AUDIENCES.entries()) {
-      for (const name of Object.getOwnPropertyNames(prototype)) {
-        if (name === "constructor") continue;
+      for (const name of callNames(prototype, Learner.prototype)) {
         // Callers reach the methods of a prototype, and no others.
         const value = function (this: Learner, ...given: unknown[]) {
           return answer(async () => {
