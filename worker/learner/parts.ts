@@ -1,8 +1,8 @@
 import { type Environment, graceMs } from "../environment.ts";
-import { CurrentModel } from "./model/current-model.ts";
 import { Ingestion } from "./model/ingestion.ts";
+import { ModelHolder } from "./model/model-holder.ts";
 import { Relearning } from "./model/relearning.ts";
-import { RunningModel } from "./model/running-model.ts";
+import { RunningPolicies } from "./model/running-policies.ts";
 import { Coordinator } from "./shards/coordinator.ts";
 import { KeyHome } from "./shards/key-home.ts";
 import { LearnerStore } from "./store/learner-store.ts";
@@ -18,8 +18,8 @@ import { Upkeep } from "./upkeep/upkeep.ts";
 export interface Parts {
   readonly env: Environment;
   readonly store: LearnerStore;
-  readonly current: CurrentModel;
-  readonly running: RunningModel;
+  readonly current: ModelHolder;
+  readonly running: RunningPolicies;
   readonly relearning: Relearning;
   readonly coordinator: Coordinator;
   readonly keyHome: KeyHome;
@@ -36,7 +36,7 @@ export interface Parts {
 /** Makes the objects of a learner, each of those before it. */
 export function partsOf(storage: DurableObjectStorage, env: Environment): Parts {
   const store = new LearnerStore(storage);
-  const current = new CurrentModel(env, store);
+  const current = new ModelHolder(env, store);
   const relearning = new Relearning(store, graceMs(env));
   const archive = env.ARCHIVE && new Archive(env.ARCHIVE, store);
   const coordinator = new Coordinator(env, store, current);
@@ -54,7 +54,7 @@ export function partsOf(storage: DurableObjectStorage, env: Environment): Parts 
     deferral(store, current),
     archive ? archiving(store, current, archive) : pruning(store, current),
   ]);
-  const running = new RunningModel(env, { store, current, coordinator, relearning, upkeep });
+  const running = new RunningPolicies(env, { store, current, coordinator, relearning, upkeep });
   const abandon = async (change: () => Promise<void>) => (archive ? archive.abandon(change) : change());
   return {
     env,

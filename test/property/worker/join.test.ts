@@ -5,8 +5,8 @@ import { type Faults, Isolate } from "../../../trials/simulation/workerd/isolate
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";
 import type { Environment } from "../../../worker/environment.ts";
-import { CurrentModel } from "../../../worker/learner/model/current-model.ts";
 import { Ingestion } from "../../../worker/learner/model/ingestion.ts";
+import { ModelHolder } from "../../../worker/learner/model/model-holder.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 
 // Conversions with a join key. Each joins the newest impression of its key that was shown before it, within the window,
@@ -102,7 +102,7 @@ it("conversions with keys end up where their key leads, in whatever order they a
       const disk = new Disk();
       const store = new LearnerStore(durableStorage(disk, new Isolate("learner", faultless)));
       store.create({ name: "shop", config, generation: START, watermark: 0, homes: 1 });
-      const current = new CurrentModel({} as Environment, store);
+      const current = new ModelHolder({} as Environment, store);
       const ingestion = new Ingestion(store, current, { forward: async (events, enter) => [...enter(events)] });
       const replica = current.get().live;
       const model = new Model();

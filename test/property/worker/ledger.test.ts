@@ -6,10 +6,10 @@ import { type Faults, Isolate } from "../../../trials/simulation/workerd/isolate
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { configureModel, type ModelConfig } from "../../../worker/domain/model/model.ts";
 import type { Environment } from "../../../worker/environment.ts";
-import { CurrentModel } from "../../../worker/learner/model/current-model.ts";
 import { Ingestion } from "../../../worker/learner/model/ingestion.ts";
 import { isMissing } from "../../../worker/learner/model/ledger.ts";
 import type { LiveModel } from "../../../worker/learner/model/live-model.ts";
+import { ModelHolder } from "../../../worker/learner/model/model-holder.ts";
 import type { KeyHome } from "../../../worker/learner/shards/key-home.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { expectCounted } from "./first-conversions.ts";
@@ -57,14 +57,14 @@ class World {
     shownAt: (id) => shownAt(placeOf(id)),
     feature: placeOf,
   });
-  #current: CurrentModel;
+  #current: ModelHolder;
   #version?: number;
 
   constructor(config: ModelConfig) {
     this.config = config;
     this.store = new LearnerStore(durableStorage(this.disk, new Isolate("learner", faultless)));
     this.store.create({ name: "shop", config, generation: START, watermark: 0, homes: 1 });
-    this.#current = new CurrentModel(environment, this.store);
+    this.#current = new ModelHolder(environment, this.store);
   }
 
   get replica(): LiveModel {
@@ -131,7 +131,7 @@ class World {
 
   /** Continues in another isolate. */
   restart(): void {
-    this.#current = new CurrentModel(environment, this.store);
+    this.#current = new ModelHolder(environment, this.store);
   }
 
   async compare(): Promise<void> {

@@ -7,8 +7,8 @@ import { windowOf } from "../../domain/model/goals.ts";
 import type { Ingested } from "../../rpc/message.ts";
 import type { KeyHome } from "../shards/key-home.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
-import type { CurrentModel, Model } from "./current-model.ts";
 import { type Entry, isOfNamesake, ofErased, storedForm } from "./ledger.ts";
+import type { Model, ModelHolder } from "./model-holder.ts";
 
 const OF_PAGES =
   "only pages gave this key, and it joins no conversion of a backend: ask for recommendations with the secret key, or set the model's pageKeys";
@@ -18,10 +18,10 @@ const UNSAMPLED = "the model keeps a sample of its impressions, because it is ne
 /** The entrance of all conversions. It needs no running policies: policies that start later replay what has entered. */
 export class Ingestion {
   readonly #store: LearnerStore;
-  readonly #current: CurrentModel;
+  readonly #current: ModelHolder;
   readonly #keyHome: Pick<KeyHome, "forward">;
 
-  constructor(store: LearnerStore, current: CurrentModel, keyHome: Pick<KeyHome, "forward">) {
+  constructor(store: LearnerStore, current: ModelHolder, keyHome: Pick<KeyHome, "forward">) {
     this.#store = store;
     this.#current = current;
     this.#keyHome = keyHome;

@@ -9,8 +9,8 @@ import { Problem } from "../../protocol/problem.ts";
 import type { LearnerRpc } from "../../rpc/learner.ts";
 import { learner, Unreachable } from "../../rpc/learner-client.ts";
 import type { Allowance, Answer, Order } from "../../rpc/message.ts";
-import type { CurrentModel } from "../model/current-model.ts";
 import type { LiveModel } from "../model/live-model.ts";
+import type { ModelHolder } from "../model/model-holder.ts";
 import type { Relearning } from "../model/relearning.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Shard } from "../store/shard-store.ts";
@@ -30,11 +30,11 @@ type Ask<T> = (stub: DurableObjectStub<LearnerRpc>, shard: number) => Promise<An
 export class Coordinator {
   readonly #env: Environment;
   readonly #store: LearnerStore;
-  readonly #current: CurrentModel;
+  readonly #current: ModelHolder;
   readonly #turns = new Turns();
   #restored?: { readonly version: number; readonly policies: Policies };
 
-  constructor(env: Environment, store: LearnerStore, current: CurrentModel) {
+  constructor(env: Environment, store: LearnerStore, current: ModelHolder) {
     this.#env = env;
     this.#store = store;
     this.#current = current;

@@ -3,14 +3,14 @@
 import { isSame, type ModelConfig } from "../../domain/model/model.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { Order } from "../../rpc/message.ts";
-import type { CurrentModel } from "../model/current-model.ts";
+import type { ModelHolder } from "../model/model-holder.ts";
 import type { Relearning } from "../model/relearning.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 
 interface Shard {
   readonly store: LearnerStore;
   readonly relearning: Relearning;
-  readonly current: CurrentModel;
+  readonly current: ModelHolder;
   /** @see Archive.abandon */
   readonly abandon: (change: () => Promise<void>) => Promise<void>;
 }

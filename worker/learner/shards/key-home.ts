@@ -7,7 +7,7 @@ import { windowOf } from "../../domain/model/goals.ts";
 import type { Environment } from "../../environment.ts";
 import { learner, Unreachable } from "../../rpc/learner-client.ts";
 import type { Ingested, Note } from "../../rpc/message.ts";
-import type { CurrentModel } from "../model/current-model.ts";
+import type { ModelHolder } from "../model/model-holder.ts";
 import type { Link } from "../store/impressions/link-store.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import { Turns } from "../turns.ts";
@@ -32,10 +32,10 @@ const EVENTS_AT_ONCE = 1000;
 export class KeyHome {
   readonly #env: Environment;
   readonly #store: LearnerStore;
-  readonly #current: CurrentModel;
+  readonly #current: ModelHolder;
   readonly #deliveries = new Turns();
 
-  constructor(env: Environment, store: LearnerStore, current: CurrentModel) {
+  constructor(env: Environment, store: LearnerStore, current: ModelHolder) {
     this.#env = env;
     this.#store = store;
     this.#current = current;

@@ -6,9 +6,9 @@ import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { auditedAt, bucketAt, bucketEnd, closesAt } from "../../domain/impression/bucket.ts";
 import type { Environment } from "../../environment.ts";
 import { EventJournal, type NotedEvent } from "../../kv/event-journal.ts";
-import type { CurrentModel, Model } from "../model/current-model.ts";
 import type { Ingestion } from "../model/ingestion.ts";
 import { isMissing } from "../model/ledger.ts";
+import type { Model, ModelHolder } from "../model/model-holder.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Task } from "./upkeep.ts";
 
@@ -19,11 +19,11 @@ export const WAS_BEHIND = "was behind";
 export class Closing {
   readonly #env: Environment;
   readonly #store: LearnerStore;
-  readonly #current: CurrentModel;
+  readonly #current: ModelHolder;
   readonly #ingestion: Ingestion;
   readonly #marks: SyncKvStorage;
 
-  constructor({ kv }: DurableObjectStorage, env: Environment, store: LearnerStore, current: CurrentModel, ingestion: Ingestion) {
+  constructor({ kv }: DurableObjectStorage, env: Environment, store: LearnerStore, current: ModelHolder, ingestion: Ingestion) {
     this.#marks = kv;
     this.#env = env;
     this.#store = store;

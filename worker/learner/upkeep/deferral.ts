@@ -1,4 +1,4 @@
-import type { CurrentModel, Model } from "../model/current-model.ts";
+import type { Model, ModelHolder } from "../model/model-holder.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Task } from "./upkeep.ts";
 
@@ -6,7 +6,7 @@ import type { Task } from "./upkeep.ts";
 const TOGETHER_MS = 30_000;
 
 /** Deletes deferred impressions, and reports for unregistered ones, that have waited too long. They cannot be activated any more. */
-export function deferral(store: LearnerStore, current: CurrentModel): Task {
+export function deferral(store: LearnerStore, current: ModelHolder): Task {
   const dueAfter = ({ config }: Model, shownAt: number) => shownAt + config.deferral.ms + TOGETHER_MS;
   return {
     due(model) {

@@ -1,11 +1,11 @@
 import { bucketAt, forgottenAt, forgottenBefore } from "../../domain/impression/bucket.ts";
-import type { CurrentModel, Model } from "../model/current-model.ts";
+import type { Model, ModelHolder } from "../model/model-holder.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Archive } from "./archive.ts";
 import type { Task } from "./upkeep.ts";
 
 /** Forgets rows that are older than the retention. */
-export function pruning(store: LearnerStore, current: CurrentModel): Task {
+export function pruning(store: LearnerStore, current: ModelHolder): Task {
   return {
     // Rows are forgotten by policies that have learnt them.
     due: (model) => (model.live.isUnreadable ? undefined : forgottenSince(store.oldestSince(0), model)),
@@ -18,7 +18,7 @@ export function pruning(store: LearnerStore, current: CurrentModel): Task {
 }
 
 /** Archives rows that are older than the retention by whole days, and forgets a day when all of it is archived. */
-export function archiving(store: LearnerStore, current: CurrentModel, archive: Archive): Task {
+export function archiving(store: LearnerStore, current: ModelHolder, archive: Archive): Task {
   return {
     due(model) {
       // A model that learns its log again needs its rows until it takes over.

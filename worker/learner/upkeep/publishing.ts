@@ -3,7 +3,7 @@ import { KV_WRITE_MS, publishesAt } from "../../domain/model/publication.ts";
 import type { Environment } from "../../environment.ts";
 import { PublicationStore } from "../../kv/publication-store.ts";
 import { learner, Unreachable } from "../../rpc/learner-client.ts";
-import type { CurrentModel, Model } from "../model/current-model.ts";
+import type { Model, ModelHolder } from "../model/model-holder.ts";
 import type { Coordinator } from "../shards/coordinator.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import { Turns } from "../turns.ts";
@@ -15,12 +15,12 @@ export class Publishing {
   readonly publisher: Publisher;
   readonly #env: Environment;
   readonly #store: LearnerStore;
-  readonly #current: CurrentModel;
+  readonly #current: ModelHolder;
   readonly #coordinator: Coordinator;
   /** Writes of the publication, because KV keeps the last one. */
   readonly #turns = new Turns();
 
-  constructor(env: Environment, store: LearnerStore, current: CurrentModel, coordinator: Coordinator) {
+  constructor(env: Environment, store: LearnerStore, current: ModelHolder, coordinator: Coordinator) {
     this.#env = env;
     this.#store = store;
     this.#current = current;

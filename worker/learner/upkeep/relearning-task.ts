@@ -1,4 +1,4 @@
-import type { Model } from "../model/current-model.ts";
+import type { Model } from "../model/model-holder.ts";
 import type { Relearning } from "../model/relearning.ts";
 import type { Coordinator } from "../shards/coordinator.ts";
 import type { LearnerStore } from "../store/learner-store.ts";

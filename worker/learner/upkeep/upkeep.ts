@@ -1,6 +1,6 @@
 // Says what is due and when, and sets the one alarm. The tasks know nothing of each other.
 
-import type { CurrentModel, Model } from "../model/current-model.ts";
+import type { Model, ModelHolder } from "../model/model-holder.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 
 /** Time before a failed task runs again. */
@@ -19,11 +19,11 @@ export interface Task {
 export class Upkeep {
   readonly #storage: DurableObjectStorage;
   readonly #store: LearnerStore;
-  readonly #current: CurrentModel;
+  readonly #current: ModelHolder;
   readonly #tasks: readonly Task[];
   #alarmAt?: number;
 
-  constructor(storage: DurableObjectStorage, store: LearnerStore, current: CurrentModel, tasks: readonly Task[]) {
+  constructor(storage: DurableObjectStorage, store: LearnerStore, current: ModelHolder, tasks: readonly Task[]) {
     this.#storage = storage;
     this.#store = store;
     this.#current = current;

@@ -1,6 +1,6 @@
 import type { Policies } from "../../../domain/model/policies.ts";
 import { Problem } from "../../../protocol/problem.ts";
-import type { Model } from "../../model/current-model.ts";
+import type { Model } from "../../model/model-holder.ts";
 
 // What a registration may bring, whoever showed the impressions.
 

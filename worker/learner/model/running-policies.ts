@@ -15,14 +15,14 @@ import { learner } from "../../rpc/learner-client.ts";
 import type { Coordinator } from "../shards/coordinator.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Upkeep } from "../upkeep/upkeep.ts";
-import type { CurrentModel, Model } from "./current-model.ts";
 import type { LiveModel } from "./live-model.ts";
+import type { Model, ModelHolder } from "./model-holder.ts";
 import type { Relearning } from "./relearning.ts";
 
 /** The objects of a learner that its running policies need. */
 interface Surroundings {
   readonly store: LearnerStore;
-  readonly current: CurrentModel;
+  readonly current: ModelHolder;
   readonly coordinator: Coordinator;
   readonly relearning: Relearning;
   readonly upkeep: Upkeep;
@@ -36,10 +36,10 @@ interface StandIn {
 }
 
 /** The policies of one learner while they run. */
-export class RunningModel {
+export class RunningPolicies {
   readonly #env: Environment;
   readonly #store: LearnerStore;
-  readonly #current: CurrentModel;
+  readonly #current: ModelHolder;
   readonly #coordinator: Coordinator;
   readonly #relearning: Relearning;
   readonly #upkeep: Upkeep;

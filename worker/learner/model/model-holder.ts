@@ -26,7 +26,7 @@ export interface Model {
 }
 
 /** Holds the model. A caller that has awaited gets it again, because it may have changed. */
-export class CurrentModel {
+export class ModelHolder {
   readonly #env: Environment;
   readonly #store: LearnerStore;
   readonly shares: Shares;
