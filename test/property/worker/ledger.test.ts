@@ -7,8 +7,8 @@ import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { configureModel, type ModelConfig } from "../../../worker/domain/model/model.ts";
 import type { Environment } from "../../../worker/environment.ts";
 import { Ingestion } from "../../../worker/learner/model/ingestion.ts";
+import type { LearningModel } from "../../../worker/learner/model/learning-model.ts";
 import { isMissing } from "../../../worker/learner/model/ledger.ts";
-import type { LiveModel } from "../../../worker/learner/model/live-model.ts";
 import { ModelHolder } from "../../../worker/learner/model/model-holder.ts";
 import type { KeyHome } from "../../../worker/learner/shards/key-home.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
@@ -67,7 +67,7 @@ class World {
     this.#current = new ModelHolder(environment, this.store);
   }
 
-  get replica(): LiveModel {
+  get replica(): LearningModel {
     return this.#current.get().live;
   }
 

@@ -9,7 +9,7 @@ import type { LearnerStore } from "../store/learner-store.ts";
 import type { ModelState } from "../store/model-store.ts";
 import { Admission } from "./admission.ts";
 import { ClosedWindows } from "./closed-windows.ts";
-import { LiveModel } from "./live-model.ts";
+import { LearningModel } from "./learning-model.ts";
 import { Shares } from "./shares.ts";
 
 /** State of the model, and objects made from its configuration, as a turn reads them. After an await they may be out of date. */
@@ -19,7 +19,7 @@ export interface Model {
   readonly timing: Timing;
   /** Makes feature vectors. Throws 409 if an earlier encoder made those that the model has learnt. */
   readonly featurize: () => Featurizer;
-  readonly live: LiveModel;
+  readonly live: LearningModel;
   readonly admission: Admission;
   readonly report: EncodingReport;
   readonly closed: ClosedWindows;
@@ -51,7 +51,7 @@ export class ModelHolder {
         config,
         timing: { windowMs: config.window.ms, graceMs: graceMs(this.#env) },
         featurize: once(() => featurizer(config)),
-        live: new LiveModel(this.#store, config),
+        live: new LearningModel(this.#store, config),
         admission: new Admission(this.#store, config, this.shares),
         report: new EncodingReport(config),
         closed: new ClosedWindows(this.#store.impressions, config.window.ms),

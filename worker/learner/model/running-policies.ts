@@ -15,7 +15,7 @@ import { learner } from "../../rpc/learner-client.ts";
 import type { Coordinator } from "../shards/coordinator.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Upkeep } from "../upkeep/upkeep.ts";
-import type { LiveModel } from "./live-model.ts";
+import type { LearningModel } from "./learning-model.ts";
 import type { Model, ModelHolder } from "./model-holder.ts";
 import type { Relearning } from "./relearning.ts";
 
@@ -30,7 +30,7 @@ interface Surroundings {
 
 /** What serves while the state cannot be read. */
 interface StandIn {
-  readonly live: LiveModel;
+  readonly live: LearningModel;
   readonly unlearnt: Omit<Served, "catalogue" | "version">;
   readonly checking: Policies;
 }

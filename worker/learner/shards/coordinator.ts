@@ -9,7 +9,7 @@ import { Problem } from "../../protocol/problem.ts";
 import type { LearnerRpc } from "../../rpc/learner.ts";
 import { learner, Unreachable } from "../../rpc/learner-client.ts";
 import type { Allowance, Answer, Order } from "../../rpc/message.ts";
-import type { LiveModel } from "../model/live-model.ts";
+import type { LearningModel } from "../model/learning-model.ts";
 import type { ModelHolder } from "../model/model-holder.ts";
 import type { Relearning } from "../model/relearning.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
@@ -268,7 +268,7 @@ export class Coordinator {
 }
 
 /** The newest sums of a learner. If nothing was learnt since the last ones, they are the same. @param keep keeps them for a rollback. */
-export async function newestSums(store: LearnerStore, live: LiveModel, keep: boolean): Promise<StoredSnapshot> {
+export async function newestSums(store: LearnerStore, live: LearningModel, keep: boolean): Promise<StoredSnapshot> {
   const { snapshots } = store;
   await live.start();
   const version = keep ? snapshots.versions()[0] : snapshots.newestVersion();

@@ -5,7 +5,7 @@ import { isKept } from "../../../domain/impression/sampling.ts";
 import type { Policies } from "../../../domain/model/policies.ts";
 import { Problem } from "../../../protocol/problem.ts";
 import type { ShownBatch, ShownDecision } from "../../../rpc/message.ts";
-import type { LiveModel } from "../../model/live-model.ts";
+import type { LearningModel } from "../../model/learning-model.ts";
 
 /** An impression of a registration. */
 export interface Arrival {
@@ -62,7 +62,7 @@ export class Arrivals {
   }
 
   /** Registers some of the impressions in a model: the whole block as it is, if they are all and are shown, else row by row. */
-  registerIn(live: LiveModel, policies: Policies | undefined, arrivals: readonly Arrival[]): void {
+  registerIn(live: LearningModel, policies: Policies | undefined, arrivals: readonly Arrival[]): void {
     const block = this.#block;
     if (block === null || arrivals.length === 0) return;
     const keys = (place: number) => this.all[place].decision.keys;

@@ -39,7 +39,7 @@ interface Saving {
  * The policies in memory, restored from the store and changed together with it. Each change is one transaction, in which the
  * policies learn. If it fails, the store has not changed, and the policies are restored from the store.
  */
-export class LiveModel {
+export class LearningModel {
   readonly #store: LearnerStore;
   readonly #config: ModelConfig;
   readonly #epoch: number;
