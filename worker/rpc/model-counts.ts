@@ -61,7 +61,7 @@ export type Recent = RecentImpression & { readonly sampling: number; readonly sh
 /** The counts of a description. */
 export interface Totals {
   readonly counters: Readonly<Record<CounterName, number>>;
-  /** What impressions have brought so far, by declared goal. */
+  /** Sums of the outcomes so far, by declared goal. */
   readonly figures: Readonly<Record<string, GoalFigures>>;
   /** Sums over the impressions with an open window. */
   readonly open: Pick<StepCounts, "impressions" | "observed" | "converted">;

@@ -32,7 +32,7 @@ export interface ResolvedReward {
 /** Whether an impression has converted. */
 export const hasConverted = (delays: Delays): boolean => Object.hasOwn(delays, "");
 
-/** A change of what an impression has brought. `before`: null before the first conversion. */
+/** A change of the outcome of an impression. `before`: null before the first conversion. */
 export interface RewardChange {
   readonly impression: AppendedImpression;
   readonly before: ResolvedReward | null;

@@ -1,4 +1,4 @@
-// What an impression has brought. Which conversions count is not known here.
+// The outcome of an impression: what it has brought. Which conversions count is not known here.
 
 /** The orders and refunds of a goal with a value: their numbers and sums. */
 export interface Amounts {

@@ -12,7 +12,7 @@ import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
-import { append, appendNext, appendTo, takes } from "./learning.ts";
+import { append, appendNext, appendTo, tryObserve } from "./learning.ts";
 import { type Entry, enter, enterUncounted, joinOrphans, type Logged, ofErased, storedForm } from "./ledger.ts";
 import { batchesOf, oldestOf, type PastConversionRow, type PastRow } from "./past-rows.ts";
 
@@ -106,7 +106,7 @@ export class LearningModel {
       if ("appended" in step) {
         if (step.appended.slots.length === 0) throw new SnapshotError("state-version", "another version took impressions without a model");
         append(policies, { ...step.appended, place: step.place });
-      } else if (!takes(policies, step.changed)) return step.seq;
+      } else if (!tryObserve(policies, step.changed)) return step.seq;
     }
     return undefined;
   }
@@ -232,7 +232,7 @@ export class LearningModel {
   /** If the policies do not take a change, its rows stay: the next start learns them and skips that one. */
   #observe(entries: readonly Entry[]): void {
     for (const { change } of entries) {
-      if (change && this.#policies && !takes(this.#policies, change)) this.#policies = undefined;
+      if (change && this.#policies && !tryObserve(this.#policies, change)) this.#policies = undefined;
     }
   }
 

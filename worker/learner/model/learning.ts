@@ -30,24 +30,16 @@ export function append(policies: Policies, shown: Omit<AppendedImpression, "slot
   return { slots, round };
 }
 
-/** Observes a change. Returns false if a policy refuses it: others may have learnt it by then. */
-export function takes(policies: Policies, change: RewardChange): boolean {
+/** Lets the policies observe a change. Returns false if one refuses it: others may have learnt it by then. */
+export function tryObserve(policies: Policies, { impression: { slots, ...shown }, ...change }: RewardChange): boolean {
   try {
-    observe(policies, change);
+    const impressions = slots.map((slot) => ({ ...shown, slot }));
+    observeAll(policies, impressions, change);
     return true;
   } catch (error) {
     console.error(JSON.stringify({ skipped: error instanceof Error ? error.message : String(error) }));
     return false;
   }
-}
-
-/** Lets the policies observe a change. */
-function observe(policies: Policies, { impression: { slots, ...shown }, ...change }: RewardChange): void {
-  observeAll(
-    policies,
-    slots.map((slot) => ({ ...shown, slot })),
-    change,
-  );
 }
 
 /** A policy of dimension 0 takes no features. */

@@ -17,7 +17,7 @@ import { differences } from "../../domain/model/reconfiguration.ts";
 import type { Relearning as Progress } from "../../protocol/model-answer.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Begun } from "../store/relearning-store.ts";
-import { appendTo, takes } from "./learning.ts";
+import { appendTo, tryObserve } from "./learning.ts";
 import { changeWindows } from "./window-change.ts";
 
 /** After so many rows of the log the policies are saved. After an interruption at most as many are learnt again. */
@@ -239,7 +239,7 @@ export class Relearning {
     const earlier = counting(conversions.of(line.impression)).filter((each) => each.seq < line.seq && counts({ ...each, type: line.type }));
     const change = new Fold(shownAt, config.goals, earlier).apply(line);
     if (!change) return;
-    if (!takes(policies, { impression: appendedOf({ ...found.row, ...found.marks }), ...change })) throw new Refused(line.seq);
+    if (!tryObserve(policies, { impression: appendedOf({ ...found.row, ...found.marks }), ...change })) throw new Refused(line.seq);
     relearning.note(line, change.after);
   }
 

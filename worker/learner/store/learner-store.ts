@@ -334,7 +334,7 @@ export class LearnerStore {
     this.snapshots.write({ seq, parts }, kept);
   }
 
-  /** Refuses a stored conversion that the policies do not take, and counts it. What its impression has brought is corrected. */
+  /** Refuses a stored conversion that the policies do not take, and counts it. The outcome of its impression is corrected. */
   skip(seq: number): void {
     const { config } = this.model;
     const touched = this.conversions.refuse(seq, config.goals);

@@ -80,7 +80,7 @@ export class RelearningStore {
     this.#database.query("DELETE FROM relearnt_outcomes WHERE id < ?", firstIdAt(time));
   }
 
-  /** Notes what an impression has brought by a conversion. Conversions come in the order of their rows. */
+  /** Notes the outcome of an impression after a conversion. Conversions come in the order of their rows. */
   note({ impression, seq }: StoredConversion, resolved: ResolvedReward): void {
     const insert = "INSERT INTO relearnt_outcomes (id, seq, reward, converted, delays, amounts) VALUES (?, ?, ?, ?, ?, ?)";
     this.#database.query(insert, impression, seq, ...columnsOf(outcomeOf(resolved)));

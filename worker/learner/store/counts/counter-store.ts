@@ -1,4 +1,4 @@
-// The counters of what impressions have brought, beside those of events.
+// The counters of outcomes, beside those of events.
 
 import type { Outcome } from "../../../domain/impression/outcome.ts";
 import type { Goals } from "../../../domain/model/goals.ts";
@@ -44,7 +44,7 @@ export class CounterStore implements Projection {
     return new Map(bars.map(([name, value]) => [Number(name.slice("delay ".length)), value]));
   }
 
-  /** What impressions have brought, by declared goal. */
+  /** Sums of the outcomes, by declared goal. */
   goalFigures(goals: Goals | null): Record<string, GoalFigures> {
     const counts = this.#database.counts();
     const of = (goal: string) =>

@@ -119,7 +119,7 @@ export class TallyStore implements Projection {
     this.#database.query(UPSERT, tally.bucket, tally.step, tally.arm, tally.width, ...SUMS.map((name) => tally[name]));
   }
 
-  /** Counts anew what the impressions of a bucket have brought. */
+  /** Counts the outcomes of the impressions of a bucket anew. */
   #recount(bucket: number, windows: Windows): void {
     this.#database.query("UPDATE tallies SET observed = 0, converted = 0, reward = 0, square = 0 WHERE bucket = ?", bucket);
     const outcomes = this.#read.outcomes.between(bucket, bucketEnd(bucket, windows.window.ms));

@@ -33,7 +33,7 @@ interface Stores {
 
 /**
  * The impressions of a model and their join keys. Impressions lie in blocks, which do not change. Only those that are deferred, that have
- * a name or that brought something have rows of their own. The impressions of a list share keys, which are stored with the id of the first.
+ * a name or an outcome have rows of their own. The impressions of a list share keys, which are stored with the id of the first.
  * Every change needs a transaction of the database.
  */
 export class ImpressionStore {
@@ -367,7 +367,7 @@ export class ImpressionStore {
     if (row) this.#deleteUnused(row);
   }
 
-  /** Counts an erasure before the end of the window. What the impression would have brought stays unknown. */
+  /** Counts an erasure before the end of the window. Its final outcome stays unknown. */
   #countErased({ reward, converted, waits }: Outcome): void {
     this.#database.count("erased");
     this.#database.count("erasedObserved", Number(reward !== null && !waits));
