@@ -77,6 +77,25 @@ export async function expectConsistent(model: string): Promise<void> {
   expect(digest).toBe(await foldedDigest(lines));
   await expectDelays(model, lines);
   await expectArms(model, lines);
+  await expectTallies(model, lines);
+}
+
+/** Checks that the sums over the steps of time follow from a log of which nothing was forgotten. */
+async function expectTallies(model: string, [{ config }, ...lines]: readonly Line[]): Promise<void> {
+  const conversions = Map.groupBy(lines.filter(counts), ({ impression }) => impression);
+  const outcomes = lines.filter(isLive).map(({ id }) => outcomeOf(conversions.get(id) ?? [], config.goals));
+  const expected = {
+    impressions: outcomes.length,
+    observed: outcomes.filter((each) => each && (each.converted || each.retracted)).length,
+    converted: outcomes.filter((each) => each?.converted).length,
+  };
+  await runInDurableObject(learnerOf(model), (_, { storage }) => {
+    const store = new LearnerStore(storage);
+    if (store.model.horizon > store.model.generation) return;
+    const steps = store.tallies.stepsSince(0);
+    const sum = (name: "impressions" | "observed" | "converted") => steps.reduce((total, step) => total + step[name], 0);
+    expect({ impressions: sum("impressions"), observed: sum("observed"), converted: sum("converted") }).toEqual(expected);
+  });
 }
 
 /** Checks that the learner counts the lists of a log, and the goals that they have reached, as `compare` does. */
