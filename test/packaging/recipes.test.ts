@@ -49,3 +49,12 @@ it("Add an option of a model: passes the check that the text names, is formatted
   expect(passed.filter(({ fullName }) => fullName.startsWith("owner ")).length).toBeGreaterThan(2);
   expect(await readFile(join(folder, "docs/api.md"), "utf8")).toMatch(/^\| `owner` \| `null` \| nothing \|/m);
 });
+
+it("Add a figure: passes the check that the text names, is formatted, and is documented", async () => {
+  const { files, printed, results } = await follow("Add a figure", folder);
+  expect(files).toEqual(["worker/protocol/counted.ts"]);
+  expect(printed).toMatch(/\b[1-9]\d+ passed, 0 failed/);
+  const passed = results.flatMap(({ assertionResults }) => assertionResults).filter(({ status }) => status === "passed");
+  expect(passed.filter(({ fullName }) => fullName.startsWith("quick ")).length).toBe(1);
+  expect(await readFile(join(folder, "build/openapi.json"), "utf8")).toContain("Impressions that have converted within an hour.");
+});
