@@ -54,7 +54,7 @@ export function partsOf(storage: DurableObjectStorage, env: Environment): Parts 
     deferral(store, current),
     archive ? archiving(store, current, archive) : pruning(store, current),
   ]);
-  const running = new RunningPolicies(env, { store, current, coordinator, relearning, upkeep });
+  const running = new RunningPolicies({ env, store, current, coordinator, relearning, upkeep });
   const abandon = async (change: () => Promise<void>) => (archive ? archive.abandon(change) : change());
   return {
     env,

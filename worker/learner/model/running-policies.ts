@@ -21,6 +21,7 @@ import type { Relearning } from "./relearning.ts";
 
 /** The objects of a learner that its running policies need. */
 interface Surroundings {
+  readonly env: Environment;
   readonly store: LearnerStore;
   readonly current: ModelHolder;
   readonly coordinator: Coordinator;
@@ -37,21 +38,11 @@ interface StandIn {
 
 /** The policies of one learner while they run. */
 export class RunningPolicies {
-  readonly #env: Environment;
-  readonly #store: LearnerStore;
-  readonly #current: ModelHolder;
-  readonly #coordinator: Coordinator;
-  readonly #relearning: Relearning;
-  readonly #upkeep: Upkeep;
+  readonly #parts: Surroundings;
   #stoodIn?: StandIn;
 
-  constructor(env: Environment, { store, current, coordinator, relearning, upkeep }: Surroundings) {
-    this.#env = env;
-    this.#store = store;
-    this.#current = current;
-    this.#coordinator = coordinator;
-    this.#relearning = relearning;
-    this.#upkeep = upkeep;
+  constructor(parts: Surroundings) {
+    this.#parts = parts;
   }
 
   /**
@@ -61,12 +52,12 @@ export class RunningPolicies {
   async policies(): Promise<Policies> {
     const policies = await this.readable();
     if (policies) return policies;
-    const { done, rows } = this.#relearning.progress(Date.now()) ?? { done: 0, rows: 0 };
+    const { done, rows } = this.#parts.relearning.progress(Date.now()) ?? { done: 0, rows: 0 };
     throw new Problem(503, `another version of this worker wrote the model's state; its log is learnt again: ${done} of ${rows} rows`);
   }
 
   /** The running policies. Undefined if another version of this worker wrote their state: then the log is learnt again. */
-  async readable({ live } = this.#current.get()): Promise<Policies | undefined> {
+  async readable({ live } = this.#parts.current.get()): Promise<Policies | undefined> {
     try {
       return await live.start();
     } catch (error) {
@@ -79,9 +70,9 @@ export class RunningPolicies {
   /** The model by which decisions are made, with the running policies. These are undefined if the state cannot be read. */
   async deciding(): Promise<{ readonly served: Served; readonly policies: Policies | undefined }> {
     const policies = await this.readable();
-    const { version } = this.#coordinator;
-    if (policies) return { policies, served: { ...this.served(await this.#coordinator.deciding(policies)), version } };
-    return { policies, served: { ...(await this.#standIn()).unlearnt, catalogue: this.#store.catalogue, version } };
+    const { version } = this.#parts.coordinator;
+    if (policies) return { policies, served: { ...this.served(await this.#parts.coordinator.deciding(policies)), version } };
+    return { policies, served: { ...(await this.#standIn()).unlearnt, catalogue: this.#parts.store.catalogue, version } };
   }
 
   /** The policies of a model that append impressions, if they run, and others that only check features. */
@@ -93,7 +84,7 @@ export class RunningPolicies {
   }
 
   async #standIn(): Promise<StandIn> {
-    const { live, config } = this.#current.get();
+    const { live, config } = this.#parts.current.get();
     if (this.#stoodIn?.live !== live) {
       const served = await unlearnt(config);
       this.#stoodIn = { live, unlearnt: served, checking: await startModel(served.config) };
@@ -103,55 +94,55 @@ export class RunningPolicies {
 
   /** The policies that decide: those of this learner, or those with the sums of all shards. */
   async publicPolicies(): Promise<Policies> {
-    return this.#coordinator.deciding(await this.policies());
+    return this.#parts.coordinator.deciding(await this.policies());
   }
 
   /** Whether the model has learnt an impression. @throws {Problem} as `policies`. */
   async hasLearnt(): Promise<boolean> {
-    await this.#coordinator.collect();
+    await this.#parts.coordinator.collect();
     const [{ policy }] = await this.publicPolicies();
     return policy.impressions > 0;
   }
 
   /** The model by which an impression of this learner is explained. A shard asks its coordinator. */
   async explaining(): Promise<Served> {
-    const { model, shard } = shardOf(this.#store.model.name);
+    const { model, shard } = shardOf(this.#parts.store.model.name);
     const { served, policies } = await this.deciding();
     if (shard === 0 || !policies) return served;
-    const { bytes } = await learner(this.#env, model, (stub) => stub.snapshot());
+    const { bytes } = await learner(this.#parts.env, model, (stub) => stub.snapshot());
     return this.served(await restorePolicies([bytes]));
   }
 
   /** Learns the log again because the state cannot be read. A shard asks its coordinator, so that all do it. */
   async recover(): Promise<void> {
-    if (this.#relearning.isRunning) return;
-    const { model, shard } = shardOf(this.#store.model.name);
-    if (shard > 0) await learner(this.#env, model, (stub) => stub.relearn(null));
-    else await this.relearn(await relearntModel({}, this.#store.model.config));
+    if (this.#parts.relearning.isRunning) return;
+    const { model, shard } = shardOf(this.#parts.store.model.name);
+    if (shard > 0) await learner(this.#parts.env, model, (stub) => stub.relearn(null));
+    else await this.relearn(await relearntModel({}, this.#parts.store.model.config));
   }
 
   /** Begins to learn the log again. The alarm does it page by page, and tells the other shards. */
   async relearn(config: ModelConfig): Promise<void> {
-    const { relearning, catalogue } = this.#store;
+    const { relearning, catalogue } = this.#parts.store;
     const startedAt = Math.max(Date.now(), (relearning.begun ?? relearning.last ?? { startedAt: 0 }).startedAt + 1);
-    this.#relearning.begin(withVocabulary(config, catalogue.actions), startedAt);
-    await this.#upkeep.hurry();
+    this.#parts.relearning.begin(withVocabulary(config, catalogue.actions), startedAt);
+    await this.#parts.upkeep.hurry();
   }
 
   served(policies: Policies): Served {
-    const { config, featurize } = this.#current.get();
-    return { config, featurize: featurize(), catalogue: this.#store.catalogue, policies, version: this.#store.seq };
+    const { config, featurize } = this.#parts.current.get();
+    return { config, featurize: featurize(), catalogue: this.#parts.store.catalogue, policies, version: this.#parts.store.seq };
   }
 
   /** The digest of a version. Null if this version of the worker does not read the state. Its log can be exported all the same. */
   async digest(): Promise<{ readonly digest: string | null; readonly version: number }> {
-    const { version } = this.#coordinator;
-    if (this.#store.model.coordinates) return { digest: this.#store.shards.markOf(version)?.digest ?? null, version };
+    const { version } = this.#parts.coordinator;
+    if (this.#parts.store.model.coordinates) return { digest: this.#parts.store.shards.markOf(version)?.digest ?? null, version };
     try {
-      const [{ policy }] = await this.#current.get().live.start();
-      return { digest: policy.digest(), version: this.#coordinator.version };
+      const [{ policy }] = await this.#parts.current.get().live.start();
+      return { digest: policy.digest(), version: this.#parts.coordinator.version };
     } catch (error) {
-      if (error instanceof SnapshotError) return { digest: null, version: this.#coordinator.version };
+      if (error instanceof SnapshotError) return { digest: null, version: this.#parts.coordinator.version };
       throw error;
     }
   }
