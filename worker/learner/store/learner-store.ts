@@ -224,8 +224,7 @@ export class LearnerStore {
   }
 
   /** Version that isolates may take from the learner, in KV or not yet; -1 before the first. */
-  get offered(): number {
-    const { coordinates, published } = this.model;
+  offered({ coordinates, published } = this.model): number {
     return (coordinates ? this.shards.merged : this.snapshots).newestKeptAfter(published.version);
   }
 

@@ -43,13 +43,13 @@ export class Publishing {
     return this.#store.catalogues.version() > catalogued.version ? (catalogued.at ?? 0) + KV_WRITE_MS : undefined;
   }
 
-  #modelDue({ live, config, state: { published, shard } }: Model): number | undefined {
-    const { offered, seq } = this.#store;
+  #modelDue({ live, config, state }: Model): number | undefined {
+    const { published, shard } = state;
     // What takes over is published.
     if (live.isUnreadable) return undefined;
-    if (shard > 0) return publishesAt(published, seq, config);
     // A kept snapshot that KV does not have is due as soon as KV takes it.
-    return offered > published.version ? (published.at ?? 0) + KV_WRITE_MS : publishesAt(published, seq, config);
+    if (shard === 0 && this.#store.offered(state) > published.version) return (published.at ?? 0) + KV_WRITE_MS;
+    return publishesAt(published, this.#store.seq, config);
   }
 
   /** Runs after all writes of the publication so far, and before all later ones. */

@@ -12,9 +12,10 @@ export interface Arrival {
   readonly place: number;
   readonly id: string;
   readonly shownAt: number;
-  readonly byPage: boolean;
   readonly deferred: boolean;
   readonly decision: ShownDecision;
+  /** Whether its bytes in the block can be stored as they are. */
+  readonly isAsStored: boolean;
   /** Decoded once. */
   features(): Float64Array;
 }
@@ -29,36 +30,15 @@ export interface Earlier {
 export class Arrivals {
   readonly all: readonly Arrival[];
   readonly #block: Block | null;
-  readonly #earlier: Earlier;
 
   /** @throws {Problem} 422 if the block is not whole, or does not have the impressions that the decisions state. */
   constructor({ decisions, block: bytes }: Pick<ShownBatch, "decisions" | "block">, earlier: Earlier) {
-    this.#earlier = earlier;
     const block = bytes && wholeBlock(bytes);
     const stated = decisions.flatMap((decision) => Array.from({ length: decision.count }, () => decision));
     if (stated.length !== (block?.count ?? 0))
       throw new Problem(422, `expected a block of ${stated.length} impressions, got ${block?.count ?? 0}`);
     this.#block = block;
-    this.all = stated.map((decision, place): Arrival => {
-      const { byPage, deferred } = decision;
-      const [id, shownAt] = [(block as Block).id(place), (block as Block).shownAt(place)];
-      let features: Float64Array | undefined;
-      return {
-        ...{ place, id, shownAt, byPage, deferred, decision },
-        features: () => {
-          features ??= this.#features(block as Block, place);
-          return features;
-        },
-      };
-    });
-  }
-
-  #features(block: Block, place: number): Float64Array {
-    return this.#isEarlier(block, place) ? this.#earlier.features(block.row(place)) : block.features(place);
-  }
-
-  #isEarlier(block: Block, place: number): boolean {
-    return block.common(place).version < this.#earlier.until;
+    this.all = stated.map((decision, place) => arrivalOf(block as Block, place, decision, earlier));
   }
 
   /** Registers some of the impressions in a model: the whole block as it is, if they are all and are shown, else row by row. */
@@ -67,10 +47,7 @@ export class Arrivals {
     if (block === null || arrivals.length === 0) return;
     const keys = (place: number) => this.all[place].decision.keys;
     const isWhole = arrivals.length === block.count && new Set(arrivals.map(({ id }) => id)).size === block.count;
-    const asItIs = ({ place, id, deferred }: Arrival) => {
-      return !deferred && isKept(id, block.common(place).sampling) && !this.#isEarlier(block, place);
-    };
-    if (isWhole && arrivals.every(asItIs)) {
+    if (isWhole && arrivals.every(({ isAsStored }) => isAsStored)) {
       live.registerBlock(policies, block, { keys, features: (place) => this.all[place].features() });
       return;
     }
@@ -80,6 +57,20 @@ export class Arrivals {
       if (rows.length > 0) live.register(policies, rows, { deferred });
     }
   }
+}
+
+function arrivalOf(block: Block, place: number, decision: ShownDecision, earlier: Earlier): Arrival {
+  const { deferred } = decision;
+  const [id, shownAt, { version, sampling }] = [block.id(place), block.shownAt(place), block.common(place)];
+  const isEarlier = version < earlier.until;
+  let features: Float64Array | undefined;
+  return {
+    ...{ place, id, shownAt, deferred, decision, isAsStored: !deferred && !isEarlier && isKept(id, sampling) },
+    features: () => {
+      features ??= isEarlier ? earlier.features(block.row(place)) : block.features(place);
+      return features;
+    },
+  };
 }
 
 function wholeBlock(bytes: Uint8Array<ArrayBuffer>): Block {

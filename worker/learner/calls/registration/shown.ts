@@ -42,6 +42,6 @@ export async function registerShown(parts: Parts, batch: ShownBatch): Promise<Ba
   });
   if (times.length > 0) await upkeep.arm(Math.min(...times), { deferred: fitting.some(({ deferred }) => deferred) });
   await upkeep.attempt(() => keyHome.deliver());
-  const newest = shard > 0 ? null : store.offered;
+  const newest = shard > 0 ? null : store.offered();
   return { generation, newest, catalogue: shard > 0 ? null : store.catalogues.version(), sampling: admission.sampling() };
 }

@@ -59,6 +59,9 @@ export class LinkStore {
 
   /** The oldest notes for the home of the oldest one; none if all are delivered. */
   get undelivered(): { readonly home: number; readonly notes: readonly Note[] } | undefined {
+    const { homes, shard } = this.#model.state;
+    // The home of all keys notes none.
+    if (homes === 1 && shard === 0) return undefined;
     const [oldest] = this.#database.query<{ home: number }>("SELECT home FROM notes WHERE seq > 0 ORDER BY seq LIMIT 1");
     if (!oldest) return undefined;
     const query = "SELECT seq, key, impression, action FROM notes WHERE seq > 0 AND home = ? ORDER BY seq LIMIT ?";
