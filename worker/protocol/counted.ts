@@ -15,9 +15,9 @@ export interface Counted {
 }
 
 interface Figure {
-  /** What it says, for the documentation of the API. */
+  /** Description in the documentation of the API. */
   readonly about: string;
-  /** What an impression adds. Whole numbers alone: other sums depend on the order. */
+  /** The addend of an impression. Whole numbers alone: other sums depend on the order. */
   readonly of: (impression: Counted) => number;
 }
 

@@ -2,7 +2,7 @@ import type { Policies } from "../../../domain/model/policies.ts";
 import { Problem } from "../../../protocol/problem.ts";
 import type { Model } from "../../model/model-holder.ts";
 
-// What a registration may bring, whoever showed the impressions.
+// Rules for impressions that are registered, whoever has shown them.
 
 /** @throws {Problem} 503 in a shard that would refuse all impressions, because its coordinator has not granted it a part of the limits yet. */
 export function checkGranted({ state: { allowance } }: Model): void {

@@ -53,7 +53,7 @@ export class CounterStore implements Projection {
   }
 }
 
-/** What an impression with an outcome adds to each counter. */
+/** The counters of an impression with its outcome, each with its addend. */
 function* countsOf({ byPage }: CountedImpression, outcome: Outcome | null): Generator<[Counter, number]> {
   if (!outcome) return;
   for (const name of FIGURE_NAMES) yield [name, FIGURES[name].of({ byPage, ...outcome })];

@@ -17,7 +17,7 @@ interface ListPart extends ListKey {
   readonly changes: Change[];
 }
 
-/** What the counts of lists read. */
+/** Tables that are read to count lists. */
 interface Read {
   readonly blocks: BlockStore;
   readonly outcomes: OutcomeStore;

@@ -35,7 +35,7 @@ type Tally = {
 /** A sum of multiples of 2^-12 up to this number is exact. */
 const MOST_EXACT = 2 ** 40;
 
-/** What a recount reads. */
+/** Tables that are read to count a bucket anew. */
 interface Read {
   readonly blocks: BlockStore;
   readonly outcomes: OutcomeStore;
