@@ -9,7 +9,7 @@ import { strictObject, text } from "../protocol/forms.ts";
 import { located, Problem } from "../protocol/problem.ts";
 import { anyAction, features, keys, place, probability } from "../protocol/schema.ts";
 import { timestamp } from "../protocol/timestamp.ts";
-import type { Shown } from "../rpc/message.ts";
+import type { DecidedElsewhere } from "../rpc/message.ts";
 import { hashedKeys } from "./hashed-keys.ts";
 import { tokenSigner } from "./token-signer.ts";
 
@@ -40,7 +40,7 @@ export function registrationTo(env: Environment, model: string, byPage: boolean)
 }
 
 /** @throws {Problem} 422 naming the place in the list. @see registrationOf */
-export function registrationsOf(items: readonly ImpressionItem[], request: RegistrationRequest): Promise<Shown[]> {
+export function registrationsOf(items: readonly ImpressionItem[], request: RegistrationRequest): Promise<DecidedElsewhere[]> {
   return Promise.all(
     items.map((item, place) => registrationOf(item, request).catch((error) => Promise.reject(located(error, `[${place}]`)))),
   );
@@ -50,7 +50,10 @@ export function registrationsOf(items: readonly ImpressionItem[], request: Regis
  * An impression for the learner. Its UUID comes from the impression token, or follows from the caller's own id. Ids of pages and of
  * backends never meet.
  */
-export async function registrationOf(item: ImpressionItem, { model, byPage, signer, hashed }: RegistrationRequest): Promise<Shown> {
+export async function registrationOf(
+  item: ImpressionItem,
+  { model, byPage, signer, hashed }: RegistrationRequest,
+): Promise<DecidedElsewhere> {
   const { id, context, shownAt, probability, place } = item;
   const action = typeof item.action === "string" ? { id: item.action } : item.action;
   const shown = { action, context, probability, place, keys: hashed(item.keys) };

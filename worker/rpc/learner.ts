@@ -21,7 +21,7 @@ export interface ServingRpc {
    */
   registerShown(batch: Message.ShownBatch): Answered<Message.BatchAnswer>;
   /** Registers impressions decided elsewhere: all of them or, if one is refused, none. A page may do so only if the model is `local`. */
-  register(items: readonly Message.Shown[], options?: Message.Registering): Answered<readonly Message.Registered[]>;
+  register(items: readonly Message.DecidedElsewhere[], options?: Message.Registering): Answered<readonly Message.Registered[]>;
   /** Takes conversions and returns one result for each. */
   ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Answered<readonly Message.Ingested[]>;
   /** Marks deferred impressions as shown, and takes public goals that a page reports. 429 if pages report too much. */

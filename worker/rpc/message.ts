@@ -162,7 +162,7 @@ export interface Registering {
 }
 
 /** An impression decided elsewhere. */
-export interface Shown {
+export interface DecidedElsewhere {
   /** UUIDv7 of the time it was shown. */
   readonly id: string;
   /** Idempotency name of the registration. */
@@ -213,7 +213,7 @@ export interface PageResults {
 }
 
 /** An impression of a past log. */
-export interface PastImpression extends Shown {
+export interface PastImpression extends DecidedElsewhere {
   readonly type: "impression";
   readonly arm: Assignment;
   readonly state: ImpressionState;

@@ -6,12 +6,12 @@ import type { ConversionEvent } from "../../../worker/domain/conversion/event.ts
 import { NO_KEYS } from "../../../worker/domain/ids/join-key.ts";
 import { shownAtOf, uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
-import type { Answer, Shown } from "../../../worker/rpc/message.ts";
+import type { Answer, DecidedElsewhere } from "../../../worker/rpc/message.ts";
 import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend } from "../support/client.ts";
 
 const shownAt = Date.now() - 10_000;
 const idOf = (n: number, time = shownAt): string => uuidAt(time, new Uint8Array([0, 0, 0, 0, 0, 0, 0, 0, n >> 8, n]));
-const shownAs = (id: string, action: string): Shown => ({
+const shownAs = (id: string, action: string): DecidedElsewhere => ({
   id,
   name: null,
   action: { id: action },

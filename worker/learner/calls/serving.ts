@@ -60,7 +60,7 @@ export class Serving implements Implemented<ServingRpc> {
     return registerShown(this.#parts, batch);
   }
 
-  register(items: readonly Message.Shown[], options: Message.Registering = {}): Promise<readonly Message.Registered[]> {
+  register(items: readonly Message.DecidedElsewhere[], options: Message.Registering = {}): Promise<readonly Message.Registered[]> {
     return registerElsewhere(this.#parts, items, options);
   }
 

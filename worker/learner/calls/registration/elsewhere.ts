@@ -8,7 +8,7 @@ import type { ImpressionRow } from "../../../domain/impression/impression.ts";
 import { sampled } from "../../../domain/impression/sampling.ts";
 import { Problem } from "../../../protocol/problem.ts";
 import { learner } from "../../../rpc/learner-client.ts";
-import type { Registered, Registering, Shown } from "../../../rpc/message.ts";
+import type { DecidedElsewhere, Registered, Registering } from "../../../rpc/message.ts";
 import type { Parts } from "../../parts.ts";
 import type { LearnerStore } from "../../store/learner-store.ts";
 import type { ModelState } from "../../store/model-store.ts";
@@ -18,7 +18,7 @@ import { rowsOf } from "./rows.ts";
 /** Registers impressions here, or in the shards that they belong to. */
 export async function registerElsewhere(
   parts: Parts,
-  items: readonly Shown[],
+  items: readonly DecidedElsewhere[],
   { byPage = false, asker, checkOnly = false }: Registering,
 ): Promise<readonly Registered[]> {
   const { store, current, running, upkeep, keyHome } = parts;
@@ -51,7 +51,7 @@ export async function registerElsewhere(
 async function registerAt(
   homes: readonly number[],
   parts: Parts,
-  items: readonly Shown[],
+  items: readonly DecidedElsewhere[],
   options: Registering,
 ): Promise<readonly Registered[]> {
   const { env, store, keyHome } = parts;
@@ -68,17 +68,13 @@ async function registerAt(
       }),
     );
   if (places.size > 1) await inAll(true);
-  const registered = new Array<Registered>(items.length);
   const results = await inAll(options.checkOnly ?? false);
-  for (const [i, of] of Array.from(places.values()).entries())
-    of.forEach((place, j) => {
-      registered[place] = results[i][j];
-    });
-  return registered;
+  const left = new Map(Array.from(places.keys(), (home, i) => [home, results[i].values()]));
+  return homes.map((home) => left.get(home)?.next().value as Registered);
 }
 
 /** @throws {Problem} 409 if an id that a page gave belongs to another impression. */
-function checkFree(store: LearnerStore, items: readonly Shown[], rows: readonly ImpressionRow[]): void {
+function checkFree(store: LearnerStore, items: readonly DecidedElsewhere[], rows: readonly ImpressionRow[]): void {
   const isTaken = ({ id, name, action }: ImpressionRow) => (store.impressions.registered(id, name)?.action ?? action) !== action;
   const place = rows.findIndex((row, i) => items[i].taken || isTaken(row));
   if (place < 0) return;

@@ -16,7 +16,7 @@ import type { ImpressionRow } from "../../../domain/impression/impression.ts";
 import { acceptable, type ModelConfig } from "../../../domain/model/model.ts";
 import type { Policies } from "../../../domain/model/policies.ts";
 import { Problem, placed } from "../../../protocol/problem.ts";
-import type { PastLine, Shown } from "../../../rpc/message.ts";
+import type { DecidedElsewhere, PastLine } from "../../../rpc/message.ts";
 import type { PastRow } from "../../model/past-rows.ts";
 import type { LearnerStore } from "../../store/learner-store.ts";
 import { countable } from "./acceptance.ts";
@@ -37,7 +37,7 @@ interface Receiver {
  * @param oldest the earliest time shown that is taken, in ms since 1970. A known impression is taken at any age.
  * @throws {Problem} 422 naming the item's place.
  */
-export function rowsOf(items: readonly Shown[], receiver: Receiver, oldest: number): ImpressionRow[] {
+export function rowsOf(items: readonly DecidedElsewhere[], receiver: Receiver, oldest: number): ImpressionRow[] {
   return items.map((item, index) => placed(`[${index}]`, () => rowOf(item, receiver, oldest)));
 }
 
@@ -50,7 +50,7 @@ export function pastRowsOf(lines: readonly PastLine[], receiver: Receiver): Past
   return lines.map((line) => placed(`line ${line.line}`, () => pastRowOf(line, receiver))).filter((row) => row !== null);
 }
 
-function rowOf(shown: Shown, { store, config, featurize, policies, byPage = false }: Receiver, oldest: number): ImpressionRow {
+function rowOf(shown: DecidedElsewhere, { store, config, featurize, policies, byPage = false }: Receiver, oldest: number): ImpressionRow {
   const { id, name, context, features, probability, place, keys } = shown;
   if (byPage) {
     checkPageActions([shown.action], store.catalogue, config);
