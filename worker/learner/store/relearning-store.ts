@@ -98,15 +98,7 @@ export class RelearningStore {
     return rows.map(({ id, ...columns }) => ({ id, outcome: outcomeOfColumns(columns) }));
   }
 
-  /**
-   * The version at which a relearnt model last took over; 0 if none did. That of a shard is its coordinator's. Impressions decided by
-   * earlier versions have features of another encoder.
-   */
-  get lastAt(): number {
-    return this.last?.at ?? 0;
-  }
-
-  /** When the relearning began that last took over, and the version at which it did. Null if none did. */
+  /** When the relearning began that last took over, and the version of the coordinator at which it did. Null if none did. */
   get last(): { readonly startedAt: number; readonly at: number } | null {
     const query = `SELECT coalesce(content ->> 'at', seq) AS at, coalesce(content ->> 'startedAt', 0) AS startedAt FROM marks
       WHERE type = 'relearnt' ORDER BY seq DESC LIMIT 1`;

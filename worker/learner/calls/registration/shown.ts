@@ -21,7 +21,7 @@ export async function registerShown(parts: Parts, batch: ShownBatch): Promise<Ba
   }
   checkGranted(model);
   // Impressions decided before the log was learnt again have features of another encoder. They are made anew.
-  const until = model.config.encoder ? store.relearning.lastAt : 0;
+  const until = (model.config.encoder && store.relearning.last?.at) ?? 0;
   const arrivals = new Arrivals(batch, { until, features: (row) => remade(row, featurize, store.catalogue) });
   const known = store.impressions.known(arrivals.all);
   const unknown = arrivals.all.filter(({ id }) => !known.has(id));
