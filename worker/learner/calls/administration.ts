@@ -29,11 +29,9 @@ import { pastRowsOf } from "./registration/rows.ts";
 /** Changes a model: its configuration, its catalogue and its data. */
 export class Administration implements Implemented<AdministrationRpc> {
   readonly #parts: Parts;
-  readonly #storage: DurableObjectStorage;
 
-  constructor(parts: Parts, storage: DurableObjectStorage) {
+  constructor(parts: Parts) {
     this.#parts = parts;
-    this.#storage = storage;
   }
 
   async configure(name: string, body: ModelBody): Promise<{ readonly created: boolean }> {
@@ -137,7 +135,6 @@ export class Administration implements Implemented<AdministrationRpc> {
       // First, because it may fail, and then the model is still whole.
       if (store.model.shard === 0) await publishing.withdraw();
       await coordinator.askOthers((stub) => stub.remove());
-      await this.#storage.deleteAlarm();
       await store.deleteAll();
       upkeep.disarm();
     };
@@ -152,16 +149,12 @@ export class Administration implements Implemented<AdministrationRpc> {
     return null;
   }
 
-  setActions(actions: readonly Action[]): Promise<CatalogueVersion> {
-    return this.#replaceActions(actions);
-  }
-
   async changeActions(patch: ActionsPatch): Promise<CatalogueVersion> {
     this.#parts.current.get();
-    return this.#replaceActions(this.#parts.store.catalogue.with(patch));
+    return this.setActions(this.#parts.store.catalogue.with(patch));
   }
 
-  async #replaceActions(actions: readonly Action[]): Promise<CatalogueVersion> {
+  async setActions(actions: readonly Action[]): Promise<CatalogueVersion> {
     const { store, current, publishing, upkeep } = this.#parts;
     const { config, featurize } = current.get();
     checkActions(actions);

@@ -133,8 +133,9 @@ export class LearnerStore {
     });
   }
 
-  /** Deletes the model and everything stored of it. */
+  /** Deletes the model, its alarm and everything stored of it. */
   async deleteAll(): Promise<void> {
+    await this.#storage.deleteAlarm();
     await this.#storage.deleteAll();
     this.database.dropCaches();
     this.epoch++;
