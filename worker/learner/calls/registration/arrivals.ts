@@ -8,7 +8,7 @@ import type { ShownBatch, ShownDecision } from "../../../rpc/message.ts";
 import type { LearningModel } from "../../model/learning-model.ts";
 
 /** An impression of a registration. */
-export interface Arrival {
+interface Arrival {
   readonly place: number;
   readonly id: string;
   readonly shownAt: number;
@@ -21,7 +21,7 @@ export interface Arrival {
 }
 
 /** Impressions of versions before a row, whose features are made again. */
-export interface Earlier {
+interface Earlier {
   readonly until: number;
   features(row: BlockRow): Float64Array;
 }
