@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { allotted, committedTo, type Parts } from "../../../worker/learner/shards/allotment.ts";
+import { allotted, type Claims, committedTo } from "../../../worker/learner/shards/allotment.ts";
 import type { Allowance } from "../../../worker/rpc/message.ts";
 
 // The parts of a model's limits that its shards get. Orders and answers can be lost.
@@ -21,7 +21,7 @@ const step = fc.oneof(
 class Protocol {
   readonly limits: Allowance;
   readonly shards: { used: Allowance; allowance: Allowance }[] = [];
-  readonly #known: Parts[] = [];
+  readonly #known: Claims[] = [];
 
   constructor(limits: Allowance, shards: number) {
     this.limits = limits;

@@ -1,7 +1,7 @@
 import type { Allowance } from "../../rpc/message.ts";
 
-/** A shard's part of one limit. */
-interface Part {
+/** A shard's claim on one limit. */
+interface Claim {
   readonly used: number;
   /** The most that it may use until it has confirmed less. */
   readonly committed: number;
@@ -9,19 +9,19 @@ interface Part {
 
 const NAMES = ["open", "bytes", "deferred"] as const;
 
-/** A shard's part of all limits. */
-export interface Parts {
+/** A shard's claims on all limits. */
+export interface Claims {
   readonly used: Allowance;
   readonly committed: Allowance;
 }
 
 /** The part of the limits that each shard may use from now on. Whatever the shards have confirmed, together they hold at most the limits of the model. */
-export function allotted(limits: Allowance, parts: readonly Parts[]): Allowance[] {
+export function allotted(limits: Allowance, claims: readonly Claims[]): Allowance[] {
   const columns = NAMES.map((name) => {
-    const own = parts.map(({ used, committed }): Part => ({ used: used[name], committed: committed[name] }));
+    const own = claims.map(({ used, committed }): Claim => ({ used: used[name], committed: committed[name] }));
     return allotment(limits[name], own);
   });
-  return parts.map((_, i) => Object.fromEntries(NAMES.map((name, j) => [name, columns[j][i]])) as unknown as Allowance);
+  return claims.map((_, i) => Object.fromEntries(NAMES.map((name, j) => [name, columns[j][i]])) as unknown as Allowance);
 }
 
 /** The greater of two allowances, limit by limit: a shard that takes one keeps what it uses, or was allowed, already. */
@@ -37,12 +37,12 @@ export const isShort = (allowance: Allowance, part: Allowance): boolean =>
  * Divides one limit: each shard gets what it uses and an equal share of the rest. A shard gets more than before only out of what no other
  * has committed. If that is not enough for all of them, each gets the same part of what it lacks.
  */
-function allotment(limit: number, parts: readonly Part[]): number[] {
-  const rest = Math.floor(Math.max(0, limit - sum(parts.map(({ used }) => used))) / parts.length);
-  const free = Math.max(0, limit - sum(parts.map(({ committed }) => committed)));
-  const lacking = sum(parts.map(({ used, committed }) => Math.max(0, used + rest - committed)));
+function allotment(limit: number, claims: readonly Claim[]): number[] {
+  const rest = Math.floor(Math.max(0, limit - sum(claims.map(({ used }) => used))) / claims.length);
+  const free = Math.max(0, limit - sum(claims.map(({ committed }) => committed)));
+  const lacking = sum(claims.map(({ used, committed }) => Math.max(0, used + rest - committed)));
   let left = free;
-  return parts.map(({ used, committed }) => {
+  return claims.map(({ used, committed }) => {
     const lacks = used + rest - committed;
     if (lacks <= 0) return used + rest;
     const more = Math.min(left, Math.floor(lacks * Math.min(1, free / lacking)));
