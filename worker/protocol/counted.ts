@@ -2,7 +2,7 @@
 // metrics and descriptions of models.
 
 /** An impression and its outcome, as figures count them. */
-export interface Counted {
+interface Counted {
   /** Whether it came with a publishable key. */
   readonly byPage: boolean;
   /** Null before the first conversion. */
