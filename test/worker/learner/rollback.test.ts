@@ -54,6 +54,26 @@ it("keeps the last eight, each with what was learnt by then", async () => {
   expect((await rollback({ version: kept[0] })).status).toBe(404);
 });
 
+it("leaves the lists that were shown in part by then", async () => {
+  const model = await createModel({ holdout: 0.5 });
+  const lists: string[][] = [];
+  for (let n = 0; n < 4; n++) {
+    lists.push(await recommend(model, { defer: true, limit: 3 }));
+    await call("POST", `/v1/impressions/${lists[n][0]}/activate`);
+    expect(statusesOf(await convert({ impressionId: lists[n][0], reward: 1 }))).toEqual(["applied"]);
+    tick(MINUTE_MS);
+  }
+  const version = await keep(model);
+  for (const [, second, third] of lists) {
+    await call("POST", `/v1/impressions/${second}/activate`);
+    expect(statusesOf(await convert({ impressionId: second, reward: 1 }))).toEqual(["applied"]);
+    await call("POST", `/v1/impressions/${third}/activate`);
+  }
+  await expectConsistent(model);
+  expect((await call("POST", `/v1/models/${model}/rollback`, { version })).status).toBe(200);
+  await expectConsistent(model);
+});
+
 it("keeps them however often the state is read", async () => {
   const model = await createModel();
   await show(model, { action: "mug" });
