@@ -23,7 +23,10 @@ export interface RecommenderOptions {
   readonly policy: PolicyDescriptor;
   /** Greatest delay at which a conversion still counts. */
   readonly window: Window;
-  /** Range of the reward of one conversion, default 0 to 1. An impression that never converts has the reward 0. */
+  /**
+   * Range of the reward of one conversion, default 0 to 1. An impression that never converts has the reward 0, whatever the range, so no
+   * zeros need be reported.
+   */
   readonly reward?: { readonly min: number; readonly max: number };
   /**
    * Probability that a visitor examines each place of a list, relative to the first: the first is 1, the others are in (0, 1]. Places
@@ -73,6 +76,11 @@ export interface Decision {
   readonly ranking: readonly RankedAction[];
 }
 
+/** What a reward of 0 says. Absent in a snapshot of a version in which it counted as any other: its recommender goes on so. */
+interface Zeros {
+  readonly zeros?: "silent";
+}
+
 const SEED_LIMIT = Number.MAX_SAFE_INTEGER;
 
 /** Recommends among candidates, and learns from delayed conversions. Each recommender has its own WebAssembly instance. */
@@ -83,12 +91,13 @@ export class Recommender {
   readonly #descriptor: PolicyDescriptor;
   readonly #ledger: Ledger;
   readonly #rules: ConversionRules;
+  readonly #zeros: Zeros;
   readonly #examination: readonly number[] | undefined;
   readonly #seed: number;
   #round = 0;
 
   /** For `create` and `restore` alone. */
-  private constructor(core: Core, options: RecommenderOptions) {
+  private constructor(core: Core, { zeros, ...options }: RecommenderOptions & Zeros) {
     this.#core = core;
     const window = parseWindow(options.window);
     const { reward: given = { min: 0, max: 1 } } = options;
@@ -105,9 +114,13 @@ export class Recommender {
     this.#descriptor = options.policy;
     const goals = options.goals === undefined ? undefined : parseGoals(options.goals, window);
     // A copy, because a caller may change its object later. It is what a snapshot holds, and has a goal named __proto__ too.
-    this.#rules = { window, reward, goals: goals && JSON.parse(JSON.stringify(options.goals)) };
+    const declared = goals && JSON.parse(JSON.stringify(options.goals));
+    const { countsZeros } = options.policy;
+    const counted = zeros === undefined || countsZeros === true || (countsZeros !== undefined && window === "none");
+    this.#rules = { window, reward, goals: declared, countsZeros: counted };
+    this.#zeros = { zeros };
     this.policy = new Policy(options.policy, { core, window, reward, goals, seed: this.#seed });
-    this.#ledger = new Ledger(window, this.policy.delayOffset, goals);
+    this.#ledger = new Ledger(window, this.policy.delayOffset, goals, counted);
   }
 
   /**
@@ -122,7 +135,7 @@ export class Recommender {
     if (typeof options.policy?.start !== "function") {
       throw wrongType("policy", "a descriptor such as otfLinUcb({ dimension: 8 })", options.policy);
     }
-    return new Recommender(await instantiate(options.module ?? (await compileCore())), options);
+    return new Recommender(await instantiate(options.module ?? (await compileCore())), { ...options, zeros: "silent" });
   }
 
   /**
@@ -257,6 +270,8 @@ export class Recommender {
    * with the greatest (time, event id, reward) counts. A retraction has the least reward, and the delay of what it retracts does not count.
    * Only with a window in rounds and without declared goals that delay stays in the law of delays, because its round is not kept.
    *
+   * A reward of 0 changes nothing, unless its event id had a reward before, which it takes back.
+   *
    * @returns `applied`; `duplicate`: the same event arrived before; `conflict`: the event id arrived before with other data, and
    * the greatest event counts; `late`: the conversion happened after the window; `unknown`: there is no such impression, or it is
    * forgotten.
@@ -337,9 +352,11 @@ export class Recommender {
 
   #written(kind: "snapshot" | "publication", write: (writer: SnapshotWriter) => void): Uint8Array {
     const writer = new SnapshotWriter();
+    const { countsZeros: _, ...rules } = this.#rules;
     writer.json({
       policy: this.#descriptor.options,
-      ...this.#rules,
+      ...rules,
+      ...this.#zeros,
       examination: this.#examination,
       seed: this.#seed,
       round: this.#round,

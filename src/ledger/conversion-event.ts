@@ -9,6 +9,9 @@ export interface ConversionEvent {
   /**
    * null retracts earlier events of this goal. An event with a later time counts again. For a goal with a value, an amount: of an order
    * line, or below 0 of a refund. The amounts of different events add up.
+   *
+   * 0 is what an impression without conversions has, so it need not be reported, and changes nothing. With the `eventId` of an earlier
+   * event, or with `restates`, it takes that back. Policies that wait for every reward count a 0 as any other: `PolicyFactory.countsZeros`.
    */
   readonly reward: number | null;
   /** Time of the conversion, in ms since 1970. Required with a window in ms. */
@@ -32,6 +35,8 @@ export interface ConversionRules {
   /** Range of the reward of one conversion. */
   readonly reward: Range;
   readonly goals: Goals | undefined;
+  /** Whether a reward of 0 counts as any other. */
+  readonly countsZeros: boolean;
 }
 
 /** The conversion that an event reports, and the id of its impression. @throws {TypeError | RangeError} naming the argument. */
@@ -40,21 +45,24 @@ export function parseConversion(
   rules: ConversionRules,
 ): { readonly impressionId: string; readonly conversion: Conversion } {
   onlyKeys("event", record("event", event), ["impressionId", "reward", "at", "goal", "eventId", "currency", "restates"]);
-  const reward = event.reward === null ? null : checkedReward(event, rules);
+  const given = event.reward === null ? null : checkedReward(event, rules);
   const at = isInMs(rules.window) || event.at !== undefined ? finiteNumber("at", event.at) : 0;
   const goal = nonEmptyString("goal", event.goal ?? "conversion");
   if (rules.goals && !Object.hasOwn(rules.goals, goal)) throw outOfRange("goal", `one of ${Object.keys(rules.goals).join(", ")}`, goal);
   const eventId = nonEmptyString("eventId", event.eventId ?? `at ${at}`);
   const impressionId = nonEmptyString("impressionId", event.impressionId, 2048);
+  const hasAmounts = goalValue(rules.goals, goal) !== undefined;
+  const asked = flag("restates", event.restates ?? false);
+  const reward = asked && given === 0 && !hasAmounts && !rules.countsZeros ? null : given;
   // A retraction and the reward of a goal without a value replace earlier ones anyway.
-  const restates = flag("restates", event.restates ?? false) && reward !== null && goalValue(rules.goals, goal) !== undefined;
+  const restates = asked && reward !== null && hasAmounts;
   return { impressionId, conversion: restates ? { goal, eventId, at, reward, restates } : { goal, eventId, at, reward } };
 }
 
 /** A reward in its range, or the amount of a goal with a value. @throws {TypeError | RangeError} naming the argument. */
 export function checkedReward(
   { reward, goal = "", currency }: Pick<ConversionEvent, "reward" | "goal" | "currency">,
-  { reward: { min, max }, goals }: ConversionRules,
+  { reward: { min, max }, goals }: Pick<ConversionRules, "reward" | "goals">,
 ): number {
   const value = goalValue(goals, goal);
   if (currency !== undefined && currency !== value?.currency) {

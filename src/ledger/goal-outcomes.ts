@@ -10,7 +10,7 @@ export interface GoalEvent {
   readonly eventId: string;
   /** When it happened, in ms since 1970. */
   readonly at: number;
-  /** Null retracts earlier events of the goal. */
+  /** Null retracts earlier events of the goal. 0 says what silence says: it takes back the event's own earlier rewards alone. */
   readonly reward: number | null;
   /** Whether the amount replaces all earlier ones of a goal with a value. Otherwise it adds to them. */
   readonly restates?: boolean;
@@ -23,40 +23,60 @@ export interface GoalEvent {
  * amounts of all events count that are not taken back or restated, the greatest of each event id. Their sum is at least 0, and refunds
  * alone reach nothing. The delay of a goal is the time to its earliest event with a reward, so a correction does not change it.
  *
+ * A reward of 0 is what an impression without events has. It takes back the earlier rewards of its event id. Without any it says nothing.
+ *
  * @param events of one impression.
- * @param options `shownAt`: the time of the impression, in ms since 1970. `goals`: those with a value matter.
+ * @param options `shownAt`: the time of the impression, in ms since 1970. `goals`: those with a value matter. `countsZeros`: whether a
+ * reward of 0 counts as any other, because the policy `countsZeros`. Default false.
  */
 export function goalOutcomes(
   events: readonly GoalEvent[],
-  { shownAt, goals }: { readonly shownAt: number; readonly goals?: Goals | null },
+  { shownAt, goals, countsZeros }: { readonly shownAt: number; readonly goals?: Goals | null; readonly countsZeros?: boolean },
 ): GoalOutcomes {
   const hasAmounts = (goal: string): boolean => goals?.[goal]?.value !== undefined;
-  return outcomesOf(events.toSorted(compareEvents), ({ at }) => at - shownAt, hasAmounts);
+  const isSilent = ({ reward }: GoalEvent): boolean => reward === 0 && !countsZeros;
+  return outcomesOf(events.toSorted(compareEvents), { delayOf: ({ at }) => at - shownAt, hasAmounts, isSilent });
 }
 
-/** `goalOutcomes` of sorted events. `delayOf`: time from the impression. */
+/** The part of a goal's rules that the fold of its events needs. */
+interface Folding<Event> {
+  /** Time from the impression. */
+  delayOf(event: Event): number;
+  hasAmounts(goal: string): boolean;
+  /** Whether an event says what silence says. */
+  isSilent(event: Event): boolean;
+}
+
+/** `goalOutcomes` of sorted events. */
 export function outcomesOf<Event extends GoalEvent>(
   sorted: readonly Event[],
-  delayOf: (event: Event) => number,
-  hasAmounts: (goal: string) => boolean,
+  { delayOf, hasAmounts, isSilent }: Folding<Event>,
 ): GoalOutcomes {
   // A plain object would lose a goal with the name __proto__.
   const outcomes = new Map<string, GoalOutcome>();
-  /** Amounts of the present goal, by event. */
+  /** Rewards of the present goal that stand, by event. Those that are no amounts are in order of time, and the last one counts. */
   const lines = new Map<string, number>();
   let delay = Number.POSITIVE_INFINITY;
   sorted.forEach((event, i) => {
     const { goal, eventId, reward, restates } = event;
     const amounts = hasAmounts(goal);
-    if (reward === null || restates || !amounts) lines.clear();
-    if (reward !== null) lines.set(eventId, reward);
-    // The clock of a sender may be slow.
-    if (reward !== null && (reward > 0 || !amounts)) delay = Math.min(delay, Math.max(delayOf(event), 0));
+    if (reward === null || restates) lines.clear();
+    else if (!amounts || isSilent(event)) lines.delete(eventId);
+    if (reward !== null && !isSilent(event)) {
+      lines.set(eventId, reward);
+      // The clock of a sender may be slow.
+      if (reward > 0 || !amounts) delay = Math.min(delay, Math.max(delayOf(event), 0));
+    }
     if (sorted[i + 1]?.goal === goal) return;
     const rewards = [...lines.values()];
     if (rewards.some((each) => each > 0 || !amounts)) {
-      const sum = rewards.reduce((total, each) => total + each, 0);
-      outcomes.set(goal, { reward: amounts ? Math.max(sum, 0) : sum, delay });
+      const total = amounts
+        ? Math.max(
+            rewards.reduce((sum, each) => sum + each, 0),
+            0,
+          )
+        : rewards[rewards.length - 1];
+      outcomes.set(goal, { reward: total, delay });
     }
     delay = Number.POSITIVE_INFINITY;
     lines.clear();

@@ -63,6 +63,7 @@ export class Ledger {
   /** Added to an age in rounds. */
   readonly #delayOffset: number;
   readonly #goals: readonly LearntGoal[] | undefined;
+  readonly #countsZeros: boolean;
   /** All impressions of the queue, forgotten ones too. */
   #byId = new Map<string, Impression>();
   /** In order of time. Impressions [0, forgotten) are forgotten, [forgotten, closed) have a closed window, the rest an open one. */
@@ -73,13 +74,15 @@ export class Ledger {
   #round = 0;
   #now = NEVER;
 
-  constructor(window: Window, delayOffset: 0 | 1, goals?: readonly LearntGoal[]) {
+  /** @param countsZeros whether a reward of 0 counts as any other. By default it says what silence says. */
+  constructor(window: Window, delayOffset: 0 | 1, goals?: readonly LearntGoal[], countsZeros = false) {
     const span = spanOf(window);
     this.#inMs = isInMs(window);
     this.#span = span;
     this.#memory = span + (window === "none" ? 0 : (window.grace ?? span));
     this.#delayOffset = this.#inMs ? 0 : delayOffset;
     this.#goals = goals;
+    this.#countsZeros = countsZeros;
   }
 
   get(id: string): Impression | undefined {
@@ -163,11 +166,12 @@ export class Ledger {
     }
     if (!this.#goals && impression.conversions.length === 0) return this.#convertFirst(impression, conversion, observe);
     let conflict = false;
-    for (const { goal, eventId, at, reward, restates } of impression.conversions) {
-      if (goal !== conversion.goal || eventId !== conversion.eventId) continue;
-      if (at === conversion.at && reward === conversion.reward && restates === conversion.restates)
+    for (const known of impression.conversions) {
+      if (known.goal !== conversion.goal || known.eventId !== conversion.eventId) continue;
+      if (known.at === conversion.at && known.reward === conversion.reward && known.restates === conversion.restates)
         return { status: "duplicate", previous, reward: previous };
-      conflict = true;
+      // A 0 contradicts nothing: it says nothing, or takes the event back.
+      conflict ||= !this.#isSilent(known) && !this.#isSilent(conversion);
     }
     const arrived = this.#goals && !this.#inMs ? { ...conversion, round: this.#round } : conversion;
     const conversions = [...impression.conversions, arrived];
@@ -191,7 +195,7 @@ export class Ledger {
 
   /** The first event of an impression without declared goals: the usual one, which needs no lists of outcomes. */
   #convertFirst(impression: Impression, conversion: Conversion, observe: (impression: Impression, change: RewardChange) => void) {
-    const reward = conversion.reward ?? undefined;
+    const reward = this.#firstReward(conversion);
     const common = { status: "applied", previous: undefined, reward } as const;
     const after = reward === undefined ? undefined : Math.max(conversion.at - (impression.now as number), 0);
     const change: RewardChange = this.#inMs ? { ...common, delay: { before: undefined, after } } : common;
@@ -199,6 +203,16 @@ export class Ledger {
     impression.conversions = [conversion];
     impression.reward = reward;
     return change;
+  }
+
+  /** The reward of an impression without declared goals by its only event. */
+  #firstReward(conversion: Conversion): number | undefined {
+    return this.#isSilent(conversion) ? undefined : (conversion.reward ?? undefined);
+  }
+
+  /** Whether an event says what silence says. */
+  #isSilent({ reward, restates }: Conversion): boolean {
+    return reward === 0 && !restates && !this.#countsZeros;
   }
 
   /** Greatest age at which a conversion of a goal counts. */
@@ -213,8 +227,11 @@ export class Ledger {
 
   /** The goals that an impression has reached. */
   #outcomes({ round, now, conversions }: Pick<Impression, "round" | "now" | "conversions">): GoalOutcomes {
-    const delayOf = (each: Conversion): number => (this.#inMs ? each.at - (now as number) : (each.round ?? round) - round);
-    return outcomesOf(conversions, delayOf, (goal) => this.#hasAmounts(goal));
+    return outcomesOf(conversions, {
+      delayOf: (each) => (this.#inMs ? each.at - (now as number) : (each.round ?? round) - round),
+      hasAmounts: (goal) => this.#hasAmounts(goal),
+      isSilent: (each) => this.#isSilent(each),
+    });
   }
 
   /** The value of the goals that an impression has reached. Undefined if there are none. */
@@ -231,7 +248,8 @@ export class Ledger {
    * effect until the conversion arrives. The policy then observes 0, as in the other order.
    */
   #observedReward(outcomes: GoalOutcomes, conversions: readonly Conversion[]): number | undefined {
-    const converts = ({ goal, reward }: Conversion): boolean => reward !== null && (reward > 0 || !this.#hasAmounts(goal));
+    const converts = (each: Conversion): boolean =>
+      each.reward !== null && !this.#isSilent(each) && (each.reward > 0 || !this.#hasAmounts(each.goal));
     return this.#rewardOf(outcomes) ?? (conversions.some(converts) ? 0 : undefined);
   }
 
@@ -323,7 +341,7 @@ export class Ledger {
   /** The reward that the policy has observed by these events of an impression. */
   #rewardAfter({ round, now }: Moment, conversions: Conversion[]): number | undefined {
     // As in `#convertFirst`.
-    if (!this.#goals && conversions.length <= 1) return conversions[0]?.reward ?? undefined;
+    if (!this.#goals && conversions.length <= 1) return conversions[0] && this.#firstReward(conversions[0]);
     return this.#observedReward(this.#outcomes({ round, now, conversions }), conversions);
   }
 }

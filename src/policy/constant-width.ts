@@ -21,6 +21,8 @@ export function constantWidth<Own extends State>(definition: Definition<Own>): P
   return definePolicy({
     id,
     stateVersion: 1,
+    // An impression enters the mean when its reward comes.
+    countsZeros: true,
     parse: parseConstantWidth,
     start({ core }, { beta, exploration, ...settings }) {
       const process = new GaussianProcess(core, settings);

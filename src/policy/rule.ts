@@ -120,6 +120,9 @@ export interface PolicyContext {
   readonly seed: number;
 }
 
+/** With every window, or only without one, where no impression expires. */
+export type CountsZeros = true | "without a window";
+
 /** A policy with its options, as a plain value. `start` makes it run. */
 export interface PolicyDescriptor {
   readonly id: string;
@@ -127,6 +130,7 @@ export interface PolicyDescriptor {
   readonly sequential?: string;
   /** All options with their defaults filled in; survives JSON. */
   readonly options: object;
+  readonly countsZeros?: CountsZeros;
   /** Numbers in a snapshot of its state, at least. Absent if the memory that it starts with has a small bound. */
   readonly leastNumbers?: number;
   start(context: PolicyContext): Rule;
@@ -138,6 +142,8 @@ export interface PolicyFactory<Options = never> {
   readonly id: string;
   /** Why each choice must be counted before the next decision. Absent if it need not be. */
   readonly sequential?: string;
+  /** When an impression without a reward is no reward of 0, so that a 0 must be reported. Absent: a 0 says what silence says. */
+  readonly countsZeros?: CountsZeros;
   /** Whether a publication leaves out the part of the state that only learning needs. Absent if it holds all of the state. */
   readonly publishes?: true;
 }
@@ -148,18 +154,20 @@ export function definePolicy<Options, Parsed extends object>(definition: {
   /** Of all states, or of those with these options. */
   readonly stateVersion: number | ((options: NoInfer<Parsed>) => number);
   readonly sequential?: string;
+  readonly countsZeros?: CountsZeros;
   readonly publishes?: true;
   parse(options: Options): Parsed;
   leastNumbers?(options: NoInfer<Parsed>): number;
   start(context: PolicyContext, options: Parsed): Rule;
 }): PolicyFactory<Options> {
-  const { id, stateVersion: version, sequential, publishes } = definition;
+  const { id, stateVersion: version, sequential, countsZeros, publishes } = definition;
   const factory = (options?: Options): PolicyDescriptor => {
     if (options !== undefined && (options === null || typeof options !== "object")) throw wrongType("options", "an object", options);
     const parsed = definition.parse((options ?? {}) as Options);
     const leastNumbers = definition.leastNumbers?.(parsed);
     const stateVersion = typeof version === "function" ? version(parsed) : version;
-    return { id, stateVersion, sequential, options: parsed, leastNumbers, start: (context) => definition.start(context, parsed) };
+    const start = (context: PolicyContext): Rule => definition.start(context, parsed);
+    return { id, stateVersion, sequential, countsZeros, options: parsed, leastNumbers, start };
   };
-  return Object.assign(factory, { id, sequential, publishes });
+  return Object.assign(factory, { id, sequential, countsZeros, publishes });
 }

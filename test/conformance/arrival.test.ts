@@ -170,8 +170,13 @@ describe("a retracted conversion", () => {
     { ...event, reward: null, at: event.at + 1 },
   ];
 
-  it.each(always)("is to $name as one of no reward", async (each) => {
-    const reference = await learning(each, (rest) => rest.map((event) => ({ ...event, reward: 0 })), 1);
+  const corrected = (event: { impressionId: string; at: number }): ConversionEvent[] => [
+    { ...event, reward: 0.75, eventId: "order" },
+    { ...event, reward: 0, eventId: "order", at: event.at + 1 },
+  ];
+
+  it.each(always)("is to $name as one that is corrected to 0", async (each) => {
+    const reference = await learning(each, (rest) => rest.flatMap(corrected), 1);
     const other = await learning(each, (rest) => rest.flatMap(taken), 2);
     expect(other.digest()).toBe(reference.digest());
     expect(other.counts().retracted).toBe(20);

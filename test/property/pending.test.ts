@@ -101,17 +101,25 @@ class Model {
       if (a.eventId !== b.eventId) return a.eventId > b.eventId;
       return (a.reward ?? -9) > (b.reward ?? -9);
     };
-    return events.filter((event) => event.reward !== null && !events.some((other) => other.goal === event.goal && outranks(other, event)));
+    const ofGoal = (event: Event) => events.filter(({ goal }) => goal === event.goal);
+    // A 0 takes back the earlier rewards of its own id, and says nothing else.
+    const standing = events.filter((event) => {
+      const zeros = ofGoal(event).filter(({ eventId, reward }) => eventId === event.eventId && reward === 0);
+      return event.reward === null || (event.reward !== 0 && !zeros.some((zero) => outranks(zero, event)));
+    });
+    return standing.filter(
+      (event) => event.reward !== null && !ofGoal(event).some((other) => standing.includes(other) && outranks(other, event)),
+    );
   }
 
   observed(shown: Shown): number | undefined {
-    if (!shown.events.some(({ reward }) => reward !== null)) return undefined;
+    if (!shown.events.some(({ reward }) => reward)) return undefined;
     return this.#winners(shown).reduce((sum, { reward }) => sum + (reward as number), 0);
   }
 
   #delay(shown: Shown): number | undefined {
     const goals = this.#winners(shown).map(({ goal }) => goal);
-    const counting = shown.events.filter(({ goal, reward }) => reward !== null && goals.includes(goal));
+    const counting = shown.events.filter(({ goal, reward }) => reward && goals.includes(goal));
     const times = counting.map(({ at }) => Math.max(0, at - shown.time));
     return this.#inMs && times.length > 0 ? Math.min(...times) : undefined;
   }
@@ -138,7 +146,7 @@ class Model {
     const [previous, before] = [this.observed(shown), this.#delay(shown)];
     shown.events = [...shown.events, event];
     const [reward, after] = [this.observed(shown), this.#delay(shown)];
-    const status = same.length > 0 ? "conflict" : "applied";
+    const status = event.reward !== 0 && same.some(({ reward }) => reward !== 0) ? "conflict" : "applied";
     if (reward === undefined || (reward === previous && before === after)) return { status };
     return { status, observed: { round: shown.round, feature: shown.feature, reward, previous, before, after } };
   }

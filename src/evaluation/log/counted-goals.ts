@@ -4,7 +4,7 @@ import { compareEvents, outcomesOf } from "../../ledger/goal-outcomes.ts";
 import { type Goals, parseGoals } from "../../ledger/goals.ts";
 import { progressOf, type Stage, stagesOf } from "../../model/goals/stages.ts";
 import { outOfRange, type Range } from "../../values/argument.ts";
-import { DEFAULT_GOAL, type LoggedDecision } from "./log.ts";
+import { DEFAULT_GOAL, type LoggedConversion, type LoggedDecision } from "./log.ts";
 import type { LogWindow } from "./request.ts";
 
 /** A goal whose rewards an evaluation counts. */
@@ -51,13 +51,16 @@ export function countedGoals(request: Request, log: readonly Shown[]): CountedGo
   return request.goals === undefined ? anyGoals(request, log) : declaredGoals(request.goals, request, log);
 }
 
+/** The conversions that say something. A reward of 0 is that of a decision without any. */
+const said = ({ conversions = [] }: Shown): readonly LoggedConversion[] => conversions.filter(({ reward }) => reward !== 0);
+
 /** Goals that nobody declared: each has delays of its own, and all rewards add up. */
 function anyGoals({ asOf, windowMs, reward }: Request, log: readonly Shown[]): CountedGoals {
-  const names = new Set(log.flatMap(({ conversions = [] }) => conversions.map(({ goal = DEFAULT_GOAL }) => goal)));
+  const names = new Set(log.flatMap((shown) => said(shown).map(({ goal = DEFAULT_GOAL }) => goal)));
   const goals = Array.from(names.size > 0 ? names : [DEFAULT_GOAL], (name) => ({ name, windowMs }));
   const places = new Map(goals.map(({ name }, place) => [name, place]));
-  const arrived = ({ shownAt, conversions = [] }: Shown): Arrived[] =>
-    conversions
+  const arrived = ({ shownAt, conversions }: Shown): Arrived[] =>
+    said({ shownAt, conversions })
       .filter(({ at }) => at - shownAt <= Math.min(asOf - shownAt, windowMs))
       .map(({ at, reward, goal = DEFAULT_GOAL }) => ({ goal: places.get(goal) as number, reward, delay: Math.max(at - shownAt, 0) }));
   // Rewards of several conversions may exceed the range together.
@@ -76,11 +79,11 @@ function declaredGoals(options: Goals, { asOf, window, windowMs, reward }: Reque
   const windows = new Map(learnt.map(({ name, window }) => [name, window !== "none" && "ms" in window ? window.ms : windowMs]));
   const counted = stages.flatMap(({ weight }, stage) => (weight === 0 ? [] : [stage]));
   const hasAmounts = (goal: string): boolean => options[goal]?.value !== undefined;
-  const outcomes = ({ shownAt, conversions = [] }: Shown) => {
-    const events = conversions
+  const outcomes = ({ shownAt, conversions }: Shown) => {
+    const events = said({ shownAt, conversions })
       .map(({ goal = DEFAULT_GOAL, at, reward }, i) => ({ goal, at, reward, eventId: `${i}` }))
       .filter(({ goal, at }) => at - shownAt <= Math.min(asOf - shownAt, windows.get(goal) as number));
-    return outcomesOf(events.sort(compareEvents), ({ at }) => at - shownAt, hasAmounts);
+    return outcomesOf(events.sort(compareEvents), { delayOf: ({ at }) => at - shownAt, hasAmounts, isSilent: () => false });
   };
   const arrived = (shown: Shown): Arrived[] => {
     const progress = progressOf(stages, outcomes(shown));

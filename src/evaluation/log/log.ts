@@ -22,7 +22,7 @@ export const DEFAULT_GOAL = "conversion";
 export interface LoggedConversion {
   /** When it happened, in ms since 1970. */
   readonly at: number;
-  /** As reported, without the weight of its goal. */
+  /** As reported, without the weight of its goal. 0 is the reward of a decision without conversions, and says nothing. */
   readonly reward: number;
   /** The goal that the visitor reached, default "conversion". */
   readonly goal?: string;

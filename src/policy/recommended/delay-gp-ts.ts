@@ -24,6 +24,7 @@ export type DelayGpTsOptions = DelayAwareSettings;
 export const delayGpTs: PolicyFactory<DelayGpTsOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-gp-ts",
   stateVersion: ({ rewards, forgetting }) => (rewards === "bernoulli" && isHalved(forgetting) ? 4 : 3),
+  countsZeros: "without a window",
 
   parse: (options: DelayGpTsOptions) => parseDelayAware(options, 1),
 

@@ -25,6 +25,7 @@ export type DelayGpUcbOptions = DelayAwareSettings;
 export const delayGpUcb: PolicyFactory<DelayGpUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-gp-ucb",
   stateVersion: ({ rewards, forgetting }) => (rewards === "bernoulli" && isHalved(forgetting) ? 4 : 3),
+  countsZeros: "without a window",
 
   parse: (options: DelayGpUcbOptions) => parseDelayAware(options, 2),
 

@@ -38,6 +38,7 @@ const MAX_AXES = 19;
 export const delayedZooming: PolicyFactory<DelayedZoomingOptions> = /* @__PURE__ */ definePolicy({
   id: "delayed-zooming",
   stateVersion: 1,
+  countsZeros: true,
   sequential: "it activates a new arm by choosing it, and repeats the choice until it is counted",
 
   parse(options: DelayedZoomingOptions) {

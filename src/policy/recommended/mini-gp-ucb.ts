@@ -28,6 +28,7 @@ export interface MiniGpUcbOptions extends BatchSettings {
 export const miniGpUcb: PolicyFactory<MiniGpUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "mini-gp-ucb",
   stateVersion: 1,
+  countsZeros: true,
   sequential: "it repeats its choice for a batch, and counts the repeats before it chooses again",
 
   parse(options: MiniGpUcbOptions) {

@@ -26,6 +26,7 @@ const known = ["domain", "kernel", "noiseVariance", "horizon", "expectedDelay", 
 export const bpeDelay: PolicyFactory<BpeDelayOptions> = /* @__PURE__ */ definePolicy({
   id: "bpe-delay",
   stateVersion: 1,
+  countsZeros: true,
   sequential: "it chooses the point that earlier queries of the round leave most uncertain, so each must be counted before the next",
 
   parse(options: BpeDelayOptions) {

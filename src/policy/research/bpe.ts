@@ -23,6 +23,7 @@ export interface BpeOptions extends PureExplorationSettings {
 export const bpe: PolicyFactory<BpeOptions> = /* @__PURE__ */ definePolicy({
   id: "bpe",
   stateVersion: 1,
+  countsZeros: true,
   sequential: "it chooses the point that earlier queries of the round leave most uncertain, so each must be counted before the next",
 
   parse(options: BpeOptions) {

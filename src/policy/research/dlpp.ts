@@ -29,6 +29,7 @@ const MAX_BOX_AXES = 10;
 export const dlpp: PolicyFactory<DlppOptions> = /* @__PURE__ */ definePolicy({
   id: "dlpp",
   stateVersion: 1,
+  countsZeros: true,
   sequential: "its balls take turns, and the next turn begins when the choice is counted",
 
   parse(options: DlppOptions) {

@@ -23,6 +23,7 @@ export interface GpEiOptions extends GaussianProcessSettings {
 export const gpEi: PolicyFactory<GpEiOptions> = /* @__PURE__ */ definePolicy({
   id: "gp-ei",
   stateVersion: 1,
+  countsZeros: true,
 
   parse(options: GpEiOptions) {
     return {

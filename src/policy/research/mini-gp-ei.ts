@@ -22,6 +22,7 @@ export interface MiniGpEiOptions extends BatchSettings {
 export const miniGpEi: PolicyFactory<MiniGpEiOptions> = /* @__PURE__ */ definePolicy({
   id: "mini-gp-ei",
   stateVersion: 1,
+  countsZeros: true,
   sequential: "it repeats its choice for a batch, and counts the repeats before it chooses again",
 
   parse(options: MiniGpEiOptions) {

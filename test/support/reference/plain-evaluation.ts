@@ -110,7 +110,8 @@ function rewardModel(seen: readonly { decision: PlainDecision; reward: number }[
 export function plainEvaluation({ log, policy, asOf, windowMs, split, reward, maturity }: PlainRequest) {
   const seen = log.flatMap(({ shownAt, conversions = [] }, place): SeenConversion[] => {
     const bound = Math.min(asOf - shownAt, windowMs);
-    return conversions.map(({ at }) => ({ place, delay: at - shownAt, bound })).filter(({ delay }) => delay <= bound);
+    const said = conversions.filter(({ reward }) => reward !== 0);
+    return said.map(({ at }) => ({ place, delay: at - shownAt, bound })).filter(({ delay }) => delay <= bound);
   });
   const matured = (age: number): number => (maturity ? (age >= windowMs ? 1 : maturity(age)) : productLimit(seen, age));
   const all = log.map((decision, place) => {

@@ -318,9 +318,9 @@ describe("a retraction", () => {
     for (const event of [bought, returned, { ...bought, at: 300, eventId: "again" }]) recommender.convert(event);
     expect(recommender.impression("x")).toMatchObject({ status: "converted", reward: 0.75 });
     const tied = await shown();
-    tied.convert({ ...bought, reward: 0 });
+    tied.convert({ ...bought, reward: 0.25 });
     expect(tied.convert({ ...bought, reward: null }).status).toBe("conflict");
-    expect(tied.impression("x")).toMatchObject({ status: "converted", reward: 0 });
+    expect(tied.impression("x")).toMatchObject({ status: "converted", reward: 0.25 });
   });
 
   it("is less than any reward, also than one below zero", async () => {
