@@ -7,6 +7,7 @@ import { shareName, UNASSIGNED } from "../../worker/domain/figures/holdout-share
 import { ANY_GOAL, type ArmCounts, type LiftCounts, type ReachedCounts } from "../../worker/domain/figures/lift.ts";
 import { comparedSteps } from "../../worker/domain/impression/shown-step.ts";
 import type { ImpressionLine } from "../../worker/domain/log/log-line.ts";
+import { DEFAULTS_VERSION } from "../../worker/domain/model/defaults.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
 import { counted } from "../command/counted.ts";
 import type { Texts } from "../log/event-log.ts";
@@ -82,20 +83,21 @@ function goalsOf({ model, config, configs, reached }: LoggedLines, asked: string
 
 /**
  * Time to the first conversion of each goal that an impression has reached. As in a relearning, rewards outside the present range do not
- * count.
+ * count. A reward of 0 is silence, whichever version of the worker wrote the log.
  */
 function delaysReached({ conversionsOf, config }: LoggedLines, impression: ImpressionLine, goals: readonly string[]): [string, number][] {
   const all = counting(conversionsOf(impression.id)).filter((line) => refusal(line, config) === undefined);
   if (all.length === 0) return [];
+  const rules = { ...config, defaults: DEFAULTS_VERSION };
   if (config.goals || goals[0] === ANY_GOAL) {
-    const outcome = resolved(all, config.goals, impression.shownAt);
+    const outcome = resolved(all, rules, impression.shownAt);
     const delays = new Map(Object.entries(outcome?.delays ?? {}));
     return goals.flatMap((goal) => (delays.has(goal) ? [[goal, delays.get(goal) as number] as [string, number]] : []));
   }
   const [goal] = goals;
   const outcome = resolved(
     all.filter((event) => event.goal === goal),
-    null,
+    rules,
     impression.shownAt,
   );
   return outcome?.delay === undefined ? [] : [[goal, outcome.delay]];

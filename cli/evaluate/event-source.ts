@@ -9,6 +9,7 @@ import { freeCandidates } from "../../worker/domain/decision/offer.ts";
 import { isRandomList } from "../../worker/domain/decision/random-list.ts";
 import { isPinned } from "../../worker/domain/impression/impression.ts";
 import type { ConversionLine, ImpressionLine } from "../../worker/domain/log/log-line.ts";
+import { DEFAULTS_VERSION } from "../../worker/domain/model/defaults.ts";
 import { learntGoals } from "../../worker/domain/model/goals.ts";
 import { featurizer, type ModelConfig } from "../../worker/domain/model/model.ts";
 import { distinctLines } from "../log/distinct-lines.ts";
@@ -199,14 +200,16 @@ function decisionOf(
 
 /**
  * The converted goals of an impression at a time, each with its reward and its first report. Conversions that the present configuration
- * refuses do not count, as in a relearning: those of goals that it does not declare, and rewards outside its range.
+ * refuses do not count, as in a relearning: those of goals that it does not declare, and rewards outside its range. A 0 is silence, whichever
+ * version of the worker wrote the log.
  */
 function outcomesOf(conversions: readonly ConversionLine[], rules: Rules, shownAt: number, asOf: number): LoggedConversion[] {
   const { goals } = rules;
+  const today = { ...rules, defaults: DEFAULTS_VERSION };
   const known = counting(conversions).filter((line) => line.at <= asOf && refusal(line, rules) === undefined);
   const ofGoals = Map.groupBy(known, ({ goal }) => goal);
   return Array.from(ofGoals, ([goal, events]): LoggedConversion[] => {
-    const outcome = resolved(events, goals, shownAt);
+    const outcome = resolved(events, today, shownAt);
     const reward = goals ? outcome?.goals?.[goal]?.reward : outcome?.reward;
     return outcome?.delay === undefined || reward === undefined ? [] : [{ goal, at: shownAt + outcome.delay, reward }];
   }).flat();

@@ -3,6 +3,7 @@
 import { isConflict } from "../../worker/domain/conversion/event.ts";
 import { Fold } from "../../worker/domain/conversion/fold.ts";
 import { counting, hasConverted, isInRange, observeAll } from "../../worker/domain/conversion/reward.ts";
+import { isSilent, type RewardRules } from "../../worker/domain/conversion/silence.ts";
 import { placeOf } from "../../worker/domain/impression/impression.ts";
 import type { ConversionLine, ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import { windowOf } from "../../worker/domain/model/goals.ts";
@@ -24,13 +25,13 @@ export class Ledger {
   readonly #known = new Map<string, Known>();
 
   /** Adds an impression. @throws {LogMismatch} if it has the wrong round, or exists already and no rollback has undone it. */
-  show(policies: Policies, line: ImpressionLine, { goals }: Pick<ModelConfig, "goals">): void {
+  show(policies: Policies, line: ImpressionLine, config: RewardRules): void {
     const undone = this.#known.get(line.id);
     if (undone && undone.state !== "void") throw new LogMismatch("expected one line per impression, got a second one");
     if (undone) checkOutcome(undone);
     const { features, round, shownAt: now } = line;
     if (round === null) {
-      this.#known.set(line.id, { line, state: line.state, conversions: [], fold: new Fold(now, goals) });
+      this.#known.set(line.id, { line, state: line.state, conversions: [], fold: new Fold(now, config) });
       return;
     }
     const expected = policies[0].policy.impressions + 1;
@@ -42,7 +43,7 @@ export class Ledger {
     });
     // The longest parts of a line are learnt, and not needed again.
     const left = { ...line, features: [], context: null, decision: null };
-    this.#known.set(line.id, { line: left, shown, state: "live", conversions: [], fold: new Fold(now, goals) });
+    this.#known.set(line.id, { line: left, shown, state: "live", conversions: [], fold: new Fold(now, config) });
   }
 
   /**
@@ -65,7 +66,8 @@ export class Ledger {
     if (!isInRange(line.reward)) throw new LogMismatch(`reward: expected one in the range of amounts, got ${line.reward}`);
     const versions = known.conversions.filter(({ goal, event }) => goal === line.goal && event === line.event);
     // Earlier versions of the worker called each revision a conflict.
-    const wrong = line.status === "conflict" ? versions.length === 0 : versions.some((other) => isConflict(other, line));
+    const contradicts = (other: ConversionLine): boolean => !isSilent(other, config) && !isSilent(line, config) && isConflict(other, line);
+    const wrong = line.status === "conflict" ? versions.length === 0 : versions.some(contradicts);
     if (line.status !== "void" && wrong) {
       throw new LogMismatch(`status: expected ${line.status === "conflict" ? "applied" : "conflict"}, got ${line.status}`);
     }
@@ -80,11 +82,11 @@ export class Ledger {
   }
 
   /** Reverts everything after a version. */
-  rollBack(to: number, { goals }: ModelConfig): void {
+  rollBack(to: number, config: RewardRules): void {
     for (const known of this.#known.values()) {
       if (known.state === "live" && known.line.seq > to) known.state = "void";
       known.conversions = known.conversions.filter(({ seq }) => seq <= to);
-      known.fold = new Fold(known.line.shownAt, goals, counting(known.conversions));
+      known.fold = new Fold(known.line.shownAt, config, counting(known.conversions));
     }
   }
 

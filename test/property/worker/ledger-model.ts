@@ -80,14 +80,19 @@ export class LedgerModel {
       const place = [0, 1, 2].find((i) => key(a)[i] !== key(b)[i]);
       return place !== undefined && key(a)[place] > key(b)[place];
     };
-    const winners = events.filter((event) => !events.some((other) => other.goal === event.goal && outranks(other, event)));
+    // A 0 takes back the earlier rewards of its own name, and says nothing else.
+    const isTakenBack = (event: Event) =>
+      event.reward === 0 ||
+      events.some((zero) => zero.reward === 0 && zero.goal === event.goal && zero.event === event.event && outranks(zero, event));
+    const standing = events.filter((event) => event.reward === null || !isTakenBack(event));
+    const winners = standing.filter((event) => !standing.some((other) => other.goal === event.goal && outranks(other, event)));
     const rewards = winners.flatMap(({ goal, reward }) => (reward === null ? [] : dyadic(this.#rules.weights[goal] * reward)));
     const goals = winners.flatMap(({ goal, reward }) => {
       if (reward === null) return [];
-      const times = events.flatMap((event) => (event.goal === goal && event.reward !== null ? event.at : []));
+      const times = events.flatMap((event) => (event.goal === goal && event.reward ? event.at : []));
       return [[goal, { reward, delay: Math.max(Math.min(...times) - this.#rules.shownAt(impression), 0) }] as const];
     });
-    return { rewards, goals: Object.fromEntries(goals), rewarded: events.some(({ reward }) => reward !== null) };
+    return { rewards, goals: Object.fromEntries(goals), rewarded: events.some(({ reward }) => reward) };
   }
 
   /** Events of an impression with their statuses, in order of arrival. */
@@ -128,29 +133,29 @@ export class LedgerModel {
     const state = this.state(impression);
     const late = closed || state === "void" || (state === "live" && at - shownAt > windowMs);
     const standing = this.#of(impression).filter((other) => other.status !== "void" && (late || other.status !== "late"));
+    // No figure has a silent event.
+    const count = (status: string) => this.#count(status, Number(event.reward !== 0));
     if (standing.some((other) => isSame(other.event, event))) {
-      this.#count("duplicate");
+      count("duplicate");
       return "duplicate";
     }
-    if (shownAt < this.horizon) {
-      this.#count("late");
+    if (shownAt < this.horizon || this.#state.shown.get(impression)?.erased) {
+      count("late");
       return "late";
     }
-    if (this.#state.shown.get(impression)?.erased) {
-      this.#count("late");
-      return "late";
-    }
-    const same = this.#of(impression).filter((other) => other.event.goal === goal && other.event.event === name);
+    const same = this.#of(impression).filter(
+      (other) => other.event.goal === goal && other.event.event === name && other.event.reward !== 0,
+    );
     const status = ((): Status => {
       if (late) return "late";
       if (state !== "live") return "orphan";
-      return same.some((other) => other.status === "applied" || other.status === "conflict") ? "conflict" : "applied";
+      return event.reward !== 0 && same.some((other) => other.status === "applied" || other.status === "conflict") ? "conflict" : "applied";
     })();
     const before = this.#standing(impression);
     const again = this.#of(impression).filter((other) => ["void", "late"].includes(other.status) && isSame(other.event, event));
     this.#state.events.splice(0, Number.POSITIVE_INFINITY, ...this.#state.events.filter((each) => !again.includes(each)));
     this.#state.events.push({ event, status });
-    this.#count(status);
+    count(status);
     if (before) this.#count(before, -1);
     const after = this.#standing(impression);
     if (after) this.#count(after);
@@ -184,7 +189,7 @@ export class LedgerModel {
     this.#learn(impression, 0);
     const waiting = this.#of(impression).filter(({ status }) => status === "orphan");
     this.#state.events.splice(0, Number.POSITIVE_INFINITY, ...this.#state.events.filter((each) => !waiting.includes(each)));
-    this.#count("orphan", -waiting.length);
+    this.#count("orphan", -waiting.filter(({ event }) => event.reward !== 0).length);
     for (const { event } of waiting) this.enter(event);
   }
 
@@ -207,7 +212,7 @@ export class LedgerModel {
   erase(impression: string): void {
     this.#state.shown.set(impression, { ...this.#state.shown.get(impression), state: "void", erased: true });
     const { events } = this.#state;
-    this.#count("orphan", -this.#of(impression).filter(({ status }) => status === "orphan").length);
+    this.#count("orphan", -this.#of(impression).filter(({ event, status }) => status === "orphan" && event.reward !== 0).length);
     events.splice(0, Number.POSITIVE_INFINITY, ...events.filter(({ event }) => event.impression !== impression));
   }
 

@@ -168,7 +168,7 @@ it("closes a bucket without reading what waits in earlier ones", async () => {
     const key = "hash";
     const waiting = Array.from({ length: 500 }, (_, i) => ({ impression: waitingFor(key, start + i), at: start + i, event: `order ${i}` }));
     store.transact(() => {
-      for (const each of waiting) store.conversions.insert({ ...each, key, action: null, goal: "conversion", reward: 1 }, "orphan", null);
+      for (const each of waiting) store.conversions.insert({ ...each, key, action: null, goal: "conversion", reward: 1 }, "orphan");
     });
     const exec = vi.spyOn(Object.getPrototypeOf(storage.sql), "exec");
     const rowsRead = (close: () => void) => {

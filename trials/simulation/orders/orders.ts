@@ -7,6 +7,7 @@ import type { ConversionEvent } from "../../../worker/domain/conversion/event.ts
 import { resolved } from "../../../worker/domain/conversion/reward.ts";
 import { shownAtOf, uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import type { ImpressionRow } from "../../../worker/domain/impression/impression.ts";
+import { DEFAULTS_VERSION } from "../../../worker/domain/model/defaults.ts";
 import { configureModel, startModel } from "../../../worker/domain/model/model.ts";
 import { decodePublication } from "../../../worker/domain/model/publication.ts";
 import { encoded } from "../../../worker/edge/outbox.ts";
@@ -21,6 +22,8 @@ const DIMENSION = 16;
 const MODEL = "orders";
 /** Impressions of one block, and conversions of one call. */
 const AT_ONCE = 100;
+/** The rules of the model below. */
+const RULES = { goals: null, policy: "delay-lin-ts", defaults: DEFAULTS_VERSION };
 const faultless = { strikes: () => undefined, call: () => undefined, kv: () => undefined, below: () => 0, pause: async () => {} };
 
 export interface Order {
@@ -214,7 +217,7 @@ export async function folded(impressions: number, before?: Uint8Array): Promise<
       if (!("block" in event)) continue;
       for (const { id, features } of event.block.rows) {
         const impression = policy.append({ features, round: policy.impressions + 1, now: shownAtOf(id) });
-        const brought = resolved(told.get(id) ?? [], null, shownAtOf(id));
+        const brought = resolved(told.get(id) ?? [], RULES, shownAtOf(id));
         if (brought) policy.observe({ impression, reward: brought.reward, delay: { after: brought.delay } });
       }
     }

@@ -9,12 +9,16 @@ export function isRefund({ goal, reward }: Pick<GoalEvent, "goal" | "reward">, g
 
 /**
  * The amounts of an impression that count, by goal with a value, from its events in any order. As `goalOutcomes` has it, an event that
- * restates or retracts replaces all earlier ones, and the greatest event of each name counts.
+ * restates or retracts replaces all earlier ones, and the greatest event of each name counts. A 0 takes back its own name's.
  */
 export function amountsOf(events: readonly GoalEvent[], goals: Goals): Readonly<Record<string, Amounts>> {
   const lines = new Map<string, Map<string, number>>();
   for (const { goal, event, reward, restates } of events.toSorted(compare)) {
     if (goals[goal]?.value === undefined) continue;
+    if (reward === 0 && !restates) {
+      lines.get(goal)?.delete(event);
+      continue;
+    }
     const own = (reward !== null && !restates && lines.get(goal)) || new Map<string, number>();
     lines.set(goal, own);
     if (reward !== null) own.set(event, reward);

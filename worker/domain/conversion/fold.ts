@@ -1,6 +1,6 @@
-import type { Goals } from "../model/goals.ts";
 import type { GoalEvent } from "./event.ts";
 import { differs, type ResolvedReward, type RewardChange, resolved } from "./reward.ts";
+import type { RewardRules } from "./silence.ts";
 
 /** The change of a reward that the policies observe. */
 export type Change = Pick<RewardChange, "before" | "after">;
@@ -11,16 +11,16 @@ export type Change = Pick<RewardChange, "before" | "after">;
  */
 export class Fold {
   readonly #shownAt: number;
-  readonly #goals: Goals | null;
+  readonly #rules: RewardRules;
   readonly #events: GoalEvent[];
   #resolved: ResolvedReward | null;
 
   /** @param shownAt of the impression, in ms since 1970. @param earlier conversions that count and have come before. */
-  constructor(shownAt: number, goals: Goals | null, earlier: readonly GoalEvent[] = []) {
+  constructor(shownAt: number, rules: RewardRules, earlier: readonly GoalEvent[] = []) {
     this.#shownAt = shownAt;
-    this.#goals = goals;
+    this.#rules = rules;
     this.#events = [...earlier];
-    this.#resolved = resolved(this.#events, goals, shownAt);
+    this.#resolved = resolved(this.#events, rules, shownAt);
   }
 
   /** The reward by all conversions so far. Null before the first one. */
@@ -32,7 +32,7 @@ export class Fold {
   apply(event: GoalEvent): Change | undefined {
     const before = this.#resolved;
     this.#events.push(event);
-    const after = resolved(this.#events, this.#goals, this.#shownAt);
+    const after = resolved(this.#events, this.#rules, this.#shownAt);
     this.#resolved = after;
     return differs(before, after) ? { before, after } : undefined;
   }

@@ -3,9 +3,10 @@ import { didYouMean } from "../../protocol/nearest.ts";
 import type { ModelConfig } from "../model/model.ts";
 import type { GoalEvent } from "./event.ts";
 import { isInRange } from "./reward.ts";
+import type { RewardRules } from "./silence.ts";
 
-/** The part of a configuration that says which conversions count. */
-export type Rules = Pick<ModelConfig, "window" | "goals" | "reward">;
+/** The part of a configuration that says which conversions count, and for what. */
+export type Rules = RewardRules & Pick<ModelConfig, "window" | "reward">;
 
 /** Whether an amount has another currency than its goal, which the model declares. */
 export function isOtherCurrency({ goal, currency }: Pick<GoalEvent, "goal" | "currency">, { goals }: Pick<Rules, "goals">): boolean {
@@ -20,7 +21,10 @@ export function rangeRefusal(reward: number | null): string | undefined {
 }
 
 /** Why the model refuses a conversion; undefined if it does not. */
-export function refusal({ reward, goal, currency }: GoalEvent, { reward: range, goals }: Rules): string | undefined {
+export function refusal(
+  { reward, goal, currency }: GoalEvent,
+  { reward: range, goals }: Pick<Rules, "reward" | "goals">,
+): string | undefined {
   if (goals && !Object.hasOwn(goals, goal)) {
     const names = Object.keys(goals);
     return `goal: expected one of ${names.join(", ")}, got ${goal}${didYouMean(goal, names)}`;

@@ -5,12 +5,12 @@ import { toDyadic } from "../../../src/publication/featurizer.ts";
 import { MOST_AMOUNT } from "../../protocol/most.ts";
 import type { AppendedImpression } from "../impression/impression.ts";
 import { type Amounts, type Delays, NOTHING, type Outcome } from "../impression/outcome.ts";
-import type { Goals } from "../model/goals.ts";
 import type { Appended, Policies } from "../model/policies.ts";
 import { differences } from "../model/reconfiguration.ts";
 import { amountsOf } from "./amounts.ts";
 import type { ConversionStatus } from "./conversion.ts";
 import type { GoalEvent } from "./event.ts";
+import { countsZeros, isSilent, type RewardRules } from "./silence.ts";
 
 /** The reward of an impression, resolved from all its conversions. */
 export interface ResolvedReward {
@@ -54,12 +54,14 @@ export function counting<Conversion extends { readonly status: ConversionStatus 
  * The reward of an impression by its conversions in any order; see `goalOutcomes`. Null before the first conversion: an early retraction
  * waits for the conversion that it retracts, and a refund for its order. Goals that a model does not declare any more do not count.
  */
-export function resolved(all: readonly GoalEvent[], goals: Goals | null, shownAt: number): ResolvedReward | null {
+export function resolved(all: readonly GoalEvent[], rules: RewardRules, shownAt: number): ResolvedReward | null {
+  const { goals } = rules;
   const outcomes = goals ? all.filter(({ goal }) => Object.hasOwn(goals, goal)) : all;
-  const paid = ({ goal, reward }: GoalEvent): boolean => reward !== null && (reward > 0 || goals?.[goal]?.value === undefined);
+  const paid = (event: GoalEvent): boolean =>
+    event.reward !== null && !isSilent(event, rules) && (event.reward > 0 || goals?.[event.goal]?.value === undefined);
   if (!outcomes.some(paid)) return null;
   const events = outcomes.map(({ event, ...outcome }) => ({ ...outcome, eventId: event }));
-  const reached = goalOutcomes(events, { shownAt, goals });
+  const reached = goalOutcomes(events, { shownAt, goals, countsZeros: countsZeros(rules) });
   let [total, delay, first]: [number, number | undefined, number | undefined] = [0, undefined, undefined];
   const delays: [string, number][] = [];
   for (const [goal, own] of Object.entries(reached)) {

@@ -4,8 +4,8 @@ import type { ModelBody } from "../../protocol/schema.ts";
 
 // Defaults that depend on other options. The others are in the table of options.
 
-/** Version of all defaults. It rises when one of them changes. A model keeps those of its creation. */
-export const DEFAULTS_VERSION = 3;
+/** Version of all defaults. It rises when one of them changes. A model keeps those of its creation. Since 4 a reward of 0 is silence. */
+export const DEFAULTS_VERSION = 4;
 
 /**
  * Policy, options and encoder of a new model, with the defaults of what its creator does not name. The options of its policy have defaults

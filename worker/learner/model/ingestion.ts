@@ -2,6 +2,7 @@
 
 import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
 import { isOtherCurrency, refusal } from "../../domain/conversion/refusal.ts";
+import { isSilent } from "../../domain/conversion/silence.ts";
 import { counted } from "../../domain/ids/join-key.ts";
 import { windowOf } from "../../domain/model/goals.ts";
 import type { Ingested } from "../../rpc/message.ts";
@@ -14,6 +15,8 @@ const OF_PAGES =
   "only pages gave this key, and it joins no conversion of a backend: ask for recommendations with the secret key, or set the model's pageKeys";
 
 const UNSAMPLED = "the model keeps a sample of its impressions, because it is near its limits; the conversion waits in case its own comes";
+
+const SILENT = "a reward of 0 is that of an impression without conversions: it changes nothing, and need not be reported";
 
 /** The entrance of all conversions. It needs no running policies: policies that start later replay what has entered. */
 export class Ingestion {
@@ -48,20 +51,22 @@ export class Ingestion {
     if (isOtherCurrency(event, config)) this.#store.database.count("otherCurrency");
     if (detail) return { status: "refused", detail };
     if ("impression" in event && isOfNamesake(this.#store, event.impression, event.generation)) return { status: "unknown" };
-    const { status, erased } = this.#entered(storedForm(event, config.goals), model);
+    const stored = storedForm(event, config);
+    const { status, erased, change } = this.#entered(stored, model);
     if (status === "orphan" && "key" in event) return this.#unjoined(event, model);
-    return { status, ...(erased && { erased }) };
+    const isIdle = status === "applied" && !change && isSilent(stored, config);
+    return { status, ...(isIdle && { detail: SILENT }), ...(erased && { erased }) };
   }
 
   #entered(event: ConversionEvent | KeyedEvent, { config, live }: Model): Entry {
     const { conversions } = this.#store;
     if ("impression" in event) {
       const { key } = event as ConversionEvent & Partial<ByKey>;
-      return key !== undefined && conversions.isErased({ key }, event) ? ofErased(this.#store) : live.enter(event);
+      return key !== undefined && conversions.isErased({ key }, event) ? ofErased(this.#store, event) : live.enter(event);
     }
     const { key: hashes, byPage, action, ...outcome } = event;
     const [key, ...older] = counted(hashes, byPage, config.pageKeys);
-    if (conversions.isErased({ key, older }, outcome)) return ofErased(this.#store);
+    if (conversions.isErased({ key, older }, outcome)) return ofErased(this.#store, outcome);
     const impression = conversions.attribute({ key, older, action }, outcome, windowOf(config, outcome.goal));
     const addressed: ConversionEvent & ByKey = { ...outcome, impression, key, action };
     return live.enter(addressed);

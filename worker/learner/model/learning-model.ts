@@ -102,7 +102,7 @@ export class LearningModel {
 
   /** Learns the rows after a snapshot. Returns the number of a conversion that the policies did not take. */
   #replay(policies: Policies, from: number): number | undefined {
-    for (const step of this.#store.log.replay(from, this.#config.goals)) {
+    for (const step of this.#store.log.replay(from)) {
       if ("appended" in step) {
         if (step.appended.slots.length === 0) throw new SnapshotError("state-version", "another version took impressions without a model");
         append(policies, { ...step.appended, place: step.place });
@@ -161,9 +161,9 @@ export class LearningModel {
         this.#checkRunning(policies);
         if (Array.isArray(batch)) return this.#registered(policies, batch, batch[0].state, "in time").map(({ status }) => status);
         const row = batch as PastConversionRow;
-        const event = storedForm(row.event, this.#config.goals);
+        const event = storedForm(row.event, this.#config);
         const { key } = row.event;
-        if (key && this.#store.conversions.isErased({ key }, event)) return ofErased(this.#store).status;
+        if (key && this.#store.conversions.isErased({ key }, event)) return ofErased(this.#store, event).status;
         if (row.status === "void" || row.status === "refused") return enterUncounted(this.#store, event, row.status);
         return this.enter(event, row.status === "late" ? "late" : "in time").status;
       });

@@ -2,10 +2,11 @@
 
 import { isRefund } from "../../domain/conversion/amounts.ts";
 import type { LedgerStatus, StoredConversion } from "../../domain/conversion/conversion.ts";
-import { type ConversionEvent, isConflict, isOfPage, isOfRecord, type KeyedEvent } from "../../domain/conversion/event.ts";
+import { type ConversionEvent, type GoalEvent, isConflict, isOfPage, isOfRecord, type KeyedEvent } from "../../domain/conversion/event.ts";
 import { Fold } from "../../domain/conversion/fold.ts";
 import { type Rules, refusal } from "../../domain/conversion/refusal.ts";
 import { counting, outcomeOf, type RewardChange, roundedReward } from "../../domain/conversion/reward.ts";
+import { countsZeros, isSilent } from "../../domain/conversion/silence.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { bucketEnd } from "../../domain/impression/bucket.ts";
 import { appendedOf } from "../../domain/impression/impression.ts";
@@ -28,6 +29,8 @@ export type Logged = "in time" | "late";
  * Enters a conversion within a transaction, by the rules of the SDK's ledger. Its state is in rows, so memory does not grow with
  * the number of pending impressions. The resolved reward does not depend on the order in which events arrive.
  * An event that a rollback undid may come again, and so may a late one that is in time by now.
+ *
+ * A silent event is stored, because it may take back an earlier one that comes later. It appears in no figure.
  */
 export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules, logged?: Logged): Entry {
   const shownAt = shownAtOf(event.impression);
@@ -36,42 +39,50 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   const live = impression?.state === "live";
   const late = closed || impression?.state === "void" || (live && event.at - shownAt > windowOf(rules, event.goal));
   const earlier = store.conversions.of(event.impression).filter(({ status }) => status !== "void" && (late || status !== "late"));
-  if (isKnown(earlier, event) || (!logged && isOverruled(earlier, event))) {
-    store.database.count("duplicate");
+  const silent = isSilent(event, rules);
+  if (isKnown(earlier, event) || (!logged && isOverruled(said(earlier, rules), event))) {
+    if (!silent) store.database.count("duplicate");
     return { status: "duplicate" };
   }
   if (shownAt < store.model.horizon) {
     // Not stored: the rows that would reveal a repetition are pruned.
-    store.database.count("late");
+    if (!silent) store.database.count("late");
     return { status: "late" };
   }
-  if (impression?.erased) return ofErased(store);
+  if (impression?.erased) return ofErased(store, event);
   const counts = counting(earlier);
   let status: LedgerStatus = "applied";
   if (late) status = "late";
   else if (!live) status = "orphan";
-  else if (counts.some((other) => isConflict(other, event))) status = "conflict";
+  else if (!silent && said(counts, rules).some((other) => isConflict(other, event))) status = "conflict";
   const repeats = status === "applied" && isRepeated(counts, event);
-  store.conversions.insert(event, status, rules.goals);
-  if (event.reward !== null && !isRefund(event, rules.goals)) store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
+  store.conversions.insert(event, status);
+  if (event.reward !== null && !silent && !isRefund(event, rules.goals))
+    store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
   if (!live || status === "late") return { status };
-  const change = new Fold(shownAt, rules.goals, counts).apply(event);
+  const change = new Fold(shownAt, rules, counts).apply(event);
   const answer = repeats ? "duplicate" : status;
   if (!change) return { status: answer };
   store.impressions.change(impression, outcomeOf(change.after), rules);
   return { status: answer, change: { impression: appendedOf(impression), ...change } };
 }
 
-/** An event as it is stored. Only amounts can be restated: other rewards always are. */
-export function storedForm<Event extends ConversionEvent | KeyedEvent>(event: Event, goals: Rules["goals"]): Event {
+/** The events that say something. */
+function said<Event extends ConversionEvent>(events: readonly Event[], rules: Rules): Event[] {
+  return events.filter((event) => !isSilent(event, rules));
+}
+
+/** An event as it is stored. Only amounts can be restated: other rewards always are. Whoever restates one as 0 takes it back. */
+export function storedForm<Event extends ConversionEvent | KeyedEvent>(event: Event, rules: Rules): Event {
   const { currency: _, restates, ...rest } = event;
   const reward = event.reward === null ? null : roundedReward(event.reward);
-  return { ...(rest as Event), reward, ...(restates && goals?.[event.goal]?.value && { restates }) };
+  if (restates && rules.goals?.[event.goal]?.value) return { ...(rest as Event), reward, restates };
+  return { ...(rest as Event), reward: restates && reward === 0 && !countsZeros(rules) ? null : reward };
 }
 
 /** The result for an event that was erased, or whose impression was. */
-export function ofErased(store: LearnerStore): Entry & { readonly status: "late" } {
-  store.database.count("late");
+export function ofErased(store: LearnerStore, event: GoalEvent): Entry & { readonly status: "late" } {
+  if (!isSilent(event, store.model.config)) store.database.count("late");
   return { status: "late", erased: true };
 }
 
@@ -82,8 +93,8 @@ export function enterUncounted<Status extends "void" | "refused">(
   status: Status,
 ): Status | "duplicate" | "late" {
   if (isKnown(store.conversions.of(event.impression), event)) return "duplicate";
-  if (store.impressions.find(event.impression)?.erased) return ofErased(store).status;
-  store.conversions.insert(event, status, store.model.config.goals);
+  if (store.impressions.find(event.impression)?.erased) return ofErased(store, event).status;
+  store.conversions.insert(event, status);
   return status;
 }
 
@@ -110,7 +121,7 @@ export function isMissing(store: LearnerStore, event: ConversionEvent, rules: Ru
     return false;
   const isUndone = ({ status, seq }: StoredConversion) => status === "void" && store.log.undoneAt(seq) < notedAt;
   const earlier = store.conversions.of(event.impression).filter((each) => !isUndone(each));
-  return !store.impressions.find(event.impression)?.erased && !isKnown(earlier, event) && !isOverruled(earlier, event);
+  return !store.impressions.find(event.impression)?.erased && !isKnown(earlier, event) && !isOverruled(said(earlier, rules), event);
 }
 
 /** Whether an event tells nothing beside earlier ones of its impression. */

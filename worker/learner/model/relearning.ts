@@ -237,7 +237,7 @@ export class Relearning {
     const found = relearning.blocks.find(line.impression);
     if (!found?.marks) return;
     const earlier = counting(conversions.of(line.impression)).filter((each) => each.seq < line.seq && counts({ ...each, type: line.type }));
-    const change = new Fold(shownAt, config.goals, earlier).apply(line);
+    const change = new Fold(shownAt, config, earlier).apply(line);
     if (!change) return;
     if (!tryObserve(policies, { impression: appendedOf({ ...found.row, ...found.marks }), ...change })) throw new Refused(line.seq);
     relearning.note(line, change.after);

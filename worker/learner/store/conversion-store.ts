@@ -5,15 +5,17 @@ import type { ConversionStatus, StoredConversion } from "../../domain/conversion
 import { type ByKey, type ConversionEvent, type GoalEvent, isOfPage, isOfRecord, waitingFor } from "../../domain/conversion/event.ts";
 import { digestOf } from "../../domain/conversion/event-digest.ts";
 import { counting, outcomeOf, resolved } from "../../domain/conversion/reward.ts";
+import { countsZeros, isSilent } from "../../domain/conversion/silence.ts";
 import type { KeyHashes } from "../../domain/ids/join-key.ts";
 import { firstIdAt, shownAtOf } from "../../domain/ids/uuid.ts";
 import { listOf, type StoredImpression } from "../../domain/impression/impression.ts";
 import type { Outcome } from "../../domain/impression/outcome.ts";
 import type { ConversionRow } from "../../domain/log/log-row.ts";
-import { type Goals, type Windows, windowOf } from "../../domain/model/goals.ts";
+import { type Windows, windowOf } from "../../domain/model/goals.ts";
 import type { Database } from "./database.ts";
 import type { ImpressionStore } from "./impressions/impression-store.ts";
 import type { Link } from "./impressions/link-store.ts";
+import type { ModelStore } from "./model-store.ts";
 
 const COLUMNS = "seq, impression, goal, event, reward, at, status, key, action, restates";
 /** Whether a waiting event joins an impression with its key, of action ?2 and shown at ?3. ?6: goals, and ?4: the window of the others. */
@@ -35,10 +37,12 @@ export type Joining = Pick<StoredImpression, "id" | "action" | "decision"> & { r
 /** The conversions of a model. Every change needs a transaction of the database. */
 export class ConversionStore {
   readonly #database: Database;
+  readonly #model: ModelStore;
   readonly #impressions: ImpressionStore;
 
-  constructor(database: Database, impressions: ImpressionStore) {
+  constructor(database: Database, model: ModelStore, impressions: ImpressionStore) {
     this.#database = database;
+    this.#model = model;
     this.#impressions = impressions;
   }
 
@@ -48,10 +52,10 @@ export class ConversionStore {
   }
 
   /** A live impression, with the outcome that its stored conversions give. Undefined if no such impression is live. */
-  recounted(id: string, goals: Goals | null): { readonly impression: StoredImpression; readonly after: Outcome } | undefined {
+  recounted(id: string): { readonly impression: StoredImpression; readonly after: Outcome } | undefined {
     const impression = this.#impressions.find(id);
     if (impression?.state !== "live") return undefined;
-    return { impression, after: outcomeOf(resolved(counting(this.of(id)), goals, shownAtOf(id))) };
+    return { impression, after: outcomeOf(resolved(counting(this.of(id)), this.#model.state.config, shownAtOf(id))) };
   }
 
   /** The conversions after a row, in order: at most so many. */
@@ -91,22 +95,19 @@ export class ConversionStore {
     return this.#impressions.newestWithKey([key, ...older], action, at - windowMs, at + 1) ?? waitingFor(key, at);
   }
 
-  /** The impression that has an event of this name already, or the name under which this very event waits. */
+  /** The impression that has an event of this name already, or the name under which this very event waits. A silent one keeps no place. */
   sentTo({ key, older = [] }: Pick<ByKey, "key" | "older">, { goal, event, reward, at }: GoalEvent): string | undefined {
     // Another version of the event that still waits does not keep this one waiting, but a repetition finds the same row.
     const sent = `SELECT impression FROM conversions WHERE key IN (SELECT value FROM json_each(?)) AND (goal = ? OR ?) AND event = ?
-      AND (status <> 'orphan' OR (at = ? AND reward IS ?)) ORDER BY status = 'orphan' LIMIT 1`;
+      AND (status <> 'orphan' AND (? OR reward IS NOT 0 OR restates) OR (at = ? AND reward IS ?)) ORDER BY status = 'orphan' LIMIT 1`;
     // A record counts for one goal.
-    const name = [goal, Number(isOfRecord(event)), event];
+    const name = [goal, Number(isOfRecord(event)), event, Number(countsZeros(this.#model.state.config))];
     const [found] = this.#database.query<{ impression: string }>(sent, JSON.stringify([key, ...older]), ...name, at, reward);
     return found && impressionOf(found);
   }
 
-  insert(
-    { impression, goal, event, reward, at, ...from }: ConversionEvent & Partial<ByKey>,
-    status: ConversionStatus,
-    goals: Goals | null,
-  ): void {
+  insert(conversion: ConversionEvent & Partial<ByKey>, status: ConversionStatus): void {
+    const { impression, goal, event, reward, at, ...from } = conversion;
     const name = [impression, goal, event, reward, at];
     const row = [this.#database.next(), ...name, status, from.key ?? null, from.action ?? null, from.restates ? 1 : null];
     const insert = `INTO conversions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
@@ -120,39 +121,41 @@ export class ConversionStore {
       );
       this.#database.query(`INSERT ${insert}`, ...row);
     }
-    this.#count({ impression, goal, event, reward, at }, status, { by: 1, goals });
+    this.#count(conversion, status, 1);
   }
 
-  /** Counts a conversion by its status. Refunds are no conversions, so they have no delay. */
-  #count(
-    conversion: Omit<ConversionEvent, "restates">,
-    status: ConversionStatus,
-    { by, goals }: { by: 1 | -1; goals: Goals | null },
-  ): void {
+  /** Counts a conversion by its status. Refunds are no conversions, so they have no delay. A silent one is in no figure. */
+  #count(conversion: ConversionEvent, status: ConversionStatus, by: 1 | -1): void {
     if (status === "void" || status === "refused") return;
-    this.#database.count(status, by);
+    const { config } = this.#model.state;
     const { impression, event, reward, at } = conversion;
+    if (isSilent(conversion, config)) {
+      if (status === "orphan") this.#database.count("waitingZeros", by);
+      return;
+    }
+    this.#database.count(status, by);
     if (reward === null || status !== "applied") return;
     if (isOfPage(event)) this.#database.count("pageGoals", by);
-    if (!isRefund(conversion, goals)) this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`, by);
+    if (!isRefund(conversion, config.goals)) this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`, by);
   }
 
   /** Refuses a stored conversion that counts or waits. Returns its impression. */
-  refuse(seq: number, goals: Goals | null): string | undefined {
+  refuse(seq: number): string | undefined {
     const [row] = this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE seq = ? AND ${COUNTS_OR_WAITS}`, seq);
     if (!row) return undefined;
-    this.#discount(stored(row), "refused", goals);
+    this.#discount(stored(row), "refused");
     return row.impression;
   }
 
   /** Gives a conversion that counted a status that does not. */
-  #discount(conversion: StoredConversion, status: "refused" | "late", goals: Goals | null): void {
-    this.#setStatus(conversion, status, goals);
+  #discount(conversion: StoredConversion, status: "refused" | "late"): void {
+    this.#setStatus(conversion, status);
     // A later version of the event was a conflict with this one.
     const names = new Set<string>();
-    for (const each of this.of(conversion.impression).filter(({ status }) => status === "applied" || status === "conflict")) {
+    for (const each of counting(this.of(conversion.impression))) {
+      if (isSilent(each, this.#model.state.config)) continue;
       const name = JSON.stringify([each.goal, each.event]);
-      if (each.status === "conflict" && !names.has(name)) this.#setStatus(each, "applied", goals);
+      if (each.status === "conflict" && !names.has(name)) this.#setStatus(each, "applied");
       names.add(name);
     }
   }
@@ -162,7 +165,7 @@ export class ConversionStore {
     const counted = this.#database.query<Row>(`SELECT ${COLUMNS} FROM conversions WHERE status IN ('applied', 'conflict') ORDER BY seq`);
     for (const row of counted) {
       const isLate = row.at - shownAtOf(row.impression) > windowOf(windows, row.goal);
-      if (isLate) this.#discount(stored(row), "late", windows.goals);
+      if (isLate) this.#discount(stored(row), "late");
     }
   }
 
@@ -176,7 +179,7 @@ export class ConversionStore {
       const impression = this.#takerOf(row, before, after);
       if (impression === undefined || this.#impressions.find(impression)?.state !== "live") return [];
       this.#database.query("DELETE FROM conversions WHERE seq = ?", row.seq);
-      this.#database.count(row.status as "late" | "orphan", -1);
+      this.#count(stored(row), row.status, -1);
       return { ...stored(row), impression };
     });
   }
@@ -189,15 +192,15 @@ export class ConversionStore {
     return shownAt >= from && shownAt < until ? impression : undefined;
   }
 
-  #setStatus(conversion: StoredConversion, status: ConversionStatus, goals: Goals | null): void {
-    this.#count(conversion, conversion.status, { by: -1, goals });
-    this.#count(conversion, status, { by: 1, goals });
+  #setStatus(conversion: StoredConversion, status: ConversionStatus): void {
+    this.#count(conversion, conversion.status, -1);
+    this.#count(conversion, status, 1);
     this.#database.query("UPDATE conversions SET status = ? WHERE seq = ?", status, conversion.seq);
   }
 
   /** Whether a conversion waits for its impression. Pruning does not lower the counter, so a positive count may be out of date. */
   get anyWaits(): boolean {
-    return this.#database.counted("orphan") > 0;
+    return this.#database.counted("orphan") + this.#database.counted("waitingZeros") > 0;
   }
 
   /**
@@ -219,7 +222,7 @@ export class ConversionStore {
       JSON.stringify(goals ?? {}),
       listOf({ id, decision }),
     );
-    this.#database.count("orphan", -orphans.length);
+    for (const each of orphans) this.#count(stored(each), "orphan", -1);
     return orphans.toSorted((a, b) => a.seq - b.seq).map((orphan) => ({ ...stored(orphan), impression: id }));
   }
 
@@ -249,8 +252,8 @@ export class ConversionStore {
     const note = "DELETE FROM forwarded WHERE digest = ? AND impression = ? RETURNING digest";
     // After a reset, another event may have the number.
     if (this.#database.query(note, waitingAs(seq), impression).length === 0) return;
-    const deleted = this.#database.query("DELETE FROM conversions WHERE seq = ? AND status = 'orphan' RETURNING seq", seq);
-    this.#database.count("orphan", -deleted.length);
+    const deleted = this.#database.query<Row>(`DELETE FROM conversions WHERE seq = ? AND status = 'orphan' RETURNING ${COLUMNS}`, seq);
+    for (const each of deleted) this.#count(stored(each), "orphan", -1);
   }
 
   /** Number of reports of pages that wait for their impression, and the time of the oldest such impression. **Cost:** linear in it. */
@@ -283,15 +286,17 @@ export class ConversionStore {
    */
   expire(from: number, before: number): void {
     if (!this.anyWaits || from >= before) return;
-    const late = this.#database.query(
+    const late = this.#database.query<Row>(
       `UPDATE conversions SET status = 'late' WHERE ${WAITS_FOR_ANY} AND key IS NOT NULL AND impression >= ? AND impression < ?
          AND EXISTS (SELECT 1 FROM keys k WHERE k.key = conversions.key AND k.impression < conversions.impression)
-       RETURNING seq`,
+       RETURNING ${COLUMNS}`,
       firstIdAt(from),
       firstIdAt(before),
     );
-    this.#database.count("orphan", -late.length);
-    this.#database.count("late", late.length);
+    for (const each of late) {
+      this.#count(stored(each), "orphan", -1);
+      this.#count(stored(each), "late", 1);
+    }
   }
 
   /** Empties the conversions of an impression. */
@@ -314,10 +319,11 @@ export class ConversionStore {
 
   /** Notes what is erased, so that a repeated delivery is recognised. An event that names its impression is recognised by that. */
   #bury(rows: readonly StoredConversion[]): void {
-    for (const { key, goal, event, at } of rows) {
+    for (const row of rows) {
+      const { key, goal, event, at, status } = row;
       if (key !== null) this.#database.query("INSERT OR IGNORE INTO erased VALUES (?, ?)", digestOf(key, { goal, event }), at);
+      if (status === "orphan") this.#count(row, status, -1);
     }
-    this.#database.count("orphan", -rows.filter(({ status }) => status === "orphan").length);
   }
 
   /** Whether an event with a join key was erased. */

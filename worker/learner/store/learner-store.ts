@@ -79,7 +79,7 @@ export class LearnerStore {
     // What follows a change of an impression.
     const projections = new Projections([outcomes, this.counters, this.tallies, this.delays, lists]);
     this.impressions = new ImpressionStore(this.database, { blocks, outcomes, links: this.links, projections });
-    this.conversions = new ConversionStore(this.database, this.impressions);
+    this.conversions = new ConversionStore(this.database, this.#model, this.impressions);
     this.log = new LogStore(this.database, this.#model, this.impressions, this.conversions);
     this.snapshots = new SnapshotStore(this.database);
     this.archive = new ArchiveStore(this.database, this.impressions, this.conversions);
@@ -337,8 +337,8 @@ export class LearnerStore {
   /** Refuses a stored conversion that the policies do not take, and counts it. The outcome of its impression is corrected. */
   skip(seq: number): void {
     const { config } = this.model;
-    const touched = this.conversions.refuse(seq, config.goals);
-    const left = touched === undefined ? undefined : this.conversions.recounted(touched, config.goals);
+    const touched = this.conversions.refuse(seq);
+    const left = touched === undefined ? undefined : this.conversions.recounted(touched);
     if (left) this.impressions.change(left.impression, left.after, config);
     this.database.count("skipped");
   }
@@ -353,7 +353,7 @@ export class LearnerStore {
     const { config } = this.model;
     this.impressions.voidAfter(version, config);
     for (const id of touched) {
-      const left = this.conversions.recounted(id, config.goals);
+      const left = this.conversions.recounted(id);
       if (left) this.impressions.restore(left.impression, left.after, config);
     }
     const [mark] = this.database.query<{ content: string }>("SELECT content FROM marks WHERE seq = ?", version);

@@ -6,7 +6,6 @@ import type { RewardChange } from "../../domain/conversion/reward.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { type AppendedImpression, appendedOf, placeOf, type StoredImpression } from "../../domain/impression/impression.ts";
 import type { LogRow } from "../../domain/log/log-row.ts";
-import type { Goals } from "../../domain/model/goals.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
 import type { ImpressionStore } from "./impressions/impression-store.ts";
@@ -94,24 +93,20 @@ export class LogStore {
    * The steps that bring policies from the state after a row to the newest state. Changes of rewards follow from the conversions
    * themselves, also from those before that row. So the policies observe what they observed when the conversions arrived.
    */
-  *replay(seq: number, goals: Goals | null): Generator<ReplayStep> {
+  *replay(seq: number): Generator<ReplayStep> {
     const known = new Map<string, Known>();
     const rows = inOrder<StoredImpression | StoredConversion>(this.#impressions.after(seq), this.#conversions.ofThoseAfter(seq));
     for (const row of rows) {
       if (!("features" in row)) {
-        const changed = this.#change(row, goals, known);
+        const changed = this.#change(row, known);
         if (changed && row.seq > seq) yield { changed, seq: row.seq };
       } else if (row.state === "live") yield { appended: appendedOf(row), place: placeOf(row) };
     }
   }
 
   /** The change that a conversion brings, which `known` includes from then on. Undefined if there is nothing to observe. */
-  #change(
-    { impression: id, goal, event, reward, at, restates }: StoredConversion,
-    goals: Goals | null,
-    known: Map<string, Known>,
-  ): RewardChange | undefined {
-    const { impression = this.#impressions.find(id), fold = new Fold(shownAtOf(id), goals) } = known.get(id) ?? {};
+  #change({ impression: id, goal, event, reward, at, restates }: StoredConversion, known: Map<string, Known>): RewardChange | undefined {
+    const { impression = this.#impressions.find(id), fold = new Fold(shownAtOf(id), this.#model.state.config) } = known.get(id) ?? {};
     if (impression?.state !== "live") return undefined;
     known.set(id, { impression, fold });
     const change = fold.apply({ goal, event, reward, at, restates });

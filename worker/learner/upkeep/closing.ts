@@ -1,13 +1,12 @@
 // Closes a bucket once its windows are over, and looks in the journal for conversions that never arrived.
 
-import { toDyadic } from "../../../src/publication/featurizer.ts";
 import type { ConversionEvent } from "../../domain/conversion/event.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { auditedAt, bucketAt, bucketEnd, closesAt } from "../../domain/impression/bucket.ts";
 import type { Environment } from "../../environment.ts";
 import { EventJournal, type NotedEvent } from "../../kv/event-journal.ts";
 import type { Ingestion } from "../model/ingestion.ts";
-import { isMissing } from "../model/ledger.ts";
+import { isMissing, storedForm } from "../model/ledger.ts";
 import type { Model, ModelHolder } from "../model/model-holder.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import type { Task } from "./upkeep.ts";
@@ -115,5 +114,6 @@ async function* missing(store: LearnerStore, pages: AsyncGenerator<ConversionEve
 }
 
 function lacks(store: LearnerStore, { notedAt, ...event }: NotedEvent): boolean {
-  return isMissing(store, { ...event, reward: event.reward === null ? null : toDyadic(event.reward) }, store.model.config, notedAt);
+  const { config } = store.model;
+  return isMissing(store, storedForm(event, config), config, notedAt);
 }

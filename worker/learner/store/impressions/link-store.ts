@@ -2,6 +2,7 @@
 
 import type { ByKey, GoalEvent } from "../../../domain/conversion/event.ts";
 import { digestOf } from "../../../domain/conversion/event-digest.ts";
+import { isSilent } from "../../../domain/conversion/silence.ts";
 import { homeOf } from "../../../domain/ids/home.ts";
 import type { KeyHashes } from "../../../domain/ids/join-key.ts";
 import { firstIdAt } from "../../../domain/ids/uuid.ts";
@@ -115,8 +116,9 @@ export class LinkStore {
     return this.#database.query<Link & Record<string, SqlStorageValue>>(query, JSON.stringify(digests))[0];
   }
 
-  /** Notes that an event was forwarded, so that later events of its name go to the same impression. */
+  /** Notes that an event was forwarded, so that later events of its name go to the same impression. A silent one keeps no place. */
   noteForwarded(key: string, outcome: GoalEvent, { impression, shard }: Link): void {
+    if (isSilent(outcome, this.#model.state.config)) return;
     this.#database.query("INSERT OR IGNORE INTO forwarded VALUES (?, ?, ?)", digestOf(key, outcome), impression, shard);
   }
 
