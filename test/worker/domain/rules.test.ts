@@ -12,7 +12,26 @@ const goals = { order: { weight: 1 }, review: { weight: 0.3 }, return: { weight:
 const rules: readonly (readonly [rule: string, reports: string, answers: string, reward: number | null, status: string])[] = [
   ["nothing", "", "", null, "pending"],
   ["one order", "order 1 0", "applied", 1, "converted"],
-  ["a reward of nothing is a conversion", "order 0 0", "applied", 0, "converted"],
+  ["a reward of nothing says nothing", "order 0 0", "applied", null, "pending"],
+  ["nothing, again", "order 0 9 a, order 0 9 a, order 0 9 b", "applied duplicate applied", null, "pending"],
+  ["nothing, too late", "order 0 3600001", "late", null, "pending"],
+  ["nothing, then an order", "order 0 9, order 1 10", "applied applied", 1, "converted"],
+  ["an order, then nothing", "order 1 9, order 0 10", "applied applied", 1, "converted"],
+  ["nothing, then an order of its id", "order 0 9 a, order 1 10 a", "applied applied", 1, "converted"],
+  ["an order, and nothing of its id from before", "order 1 10 a, order 0 9 a", "applied applied", 1, "converted"],
+  ["an order and nothing at once", "order 1 9 a, order 0 9 a", "applied applied", 1, "converted"],
+  ["an order corrected to nothing", "order 1 9 a, order 0 10 a", "applied applied", 0, "retracted"],
+  ["an order corrected to nothing before it came", "order 0 10 a, order 1 9 a", "applied applied", 0, "retracted"],
+  [
+    "an order corrected to nothing, and ordered again",
+    "order 1 8 a, order 0 9 a, order 0.5 10 a",
+    "applied applied conflict",
+    0.5,
+    "converted",
+  ],
+  ["one of two orders corrected to nothing", "order 0.5 8 a, order 1 9 b, order 0 10 b", "applied applied applied", 0.5, "converted"],
+  ["one of two goals corrected to nothing", "order 1 8 a, review 1 8 a, order 0 9 a", "applied applied applied", 1228 / 4096, "converted"],
+  ["what is rounded to nothing", "order 0.0001 9", "applied", null, "pending"],
   ["a reward is rounded down", "order 0.7 0", "applied", 2867 / 4096, "converted"],
   ["a weighted one is rounded down", "review 1 0", "applied", 1228 / 4096, "converted"],
   ["a rounded one is weighted and rounded again", "review 0.7 0", "applied", 860 / 4096, "converted"],
@@ -65,14 +84,18 @@ it("answers, learns and logs by the rules, each of them alone and all of them to
   }
   const logged = (await logOf(model)).filter(({ type }) => type === "impression").map(({ reward }) => reward);
   expect(logged).toEqual(rules.map(([, , , reward]) => reward));
-  const all = rules.flatMap(([, , answers]) => answers.split(" ").filter(Boolean));
+  // A reward of nothing appears in no figure.
+  const all = rules.flatMap(([, reports, answers]) => {
+    const rewards = reports.split(", ").map((each) => each.split(" ")[1]);
+    return answers.split(" ").filter((_, i) => rewards[i] && !["0", "0.0001"].includes(rewards[i]));
+  });
   const many = (answer: string) => all.filter((each) => each === answer).length;
-  const converted = rules.filter(([, , , , status]) => status === "converted").length;
+  const [converted, retracted] = ["converted", "retracted"].map((wanted) => rules.filter(([, , , , status]) => status === wanted).length);
   expect((await stateOf(model)).counts).toMatchObject({
-    impressions: 28,
+    impressions: rules.length,
     converted,
-    retracted: 2,
-    pending: 26 - converted,
+    retracted,
+    pending: rules.length - retracted - converted,
     applied: many("applied"),
     conflict: many("conflict"),
     late: many("late"),
@@ -113,7 +136,8 @@ it("says how a reward was rounded, for every status that stores it, and what a c
   const rounded = { from: 0.7, to: 2867 / 4096 };
   expect(await rounding(0.7, "msg_rounding")).toEqual([{ impressionId, status: "applied", rounded }]);
   expect(await rounding(0.7, "msg_rounding")).toEqual([{ impressionId, status: "duplicate", rounded }]);
-  expect(await rounding(0.0001, "msg_tiny")).toEqual([{ impressionId, status: "applied", rounded: { from: 0.0001, to: 0 } }]);
+  const detail = "a reward of 0 is that of an impression without conversions: it changes nothing, and need not be reported";
+  expect(await rounding(0.0001, "msg_tiny")).toEqual([{ impressionId, status: "applied", detail, rounded: { from: 0.0001, to: 0 } }]);
   expect(await rounding(0.75, "msg_exact")).toEqual([{ impressionId, status: "applied" }]);
   const conflict = { impressionId, status: "conflict", detail: expect.stringMatching(/came before with another reward.*name of its own/) };
   expect(await rounding(0.5, "msg_exact")).toEqual([conflict]);

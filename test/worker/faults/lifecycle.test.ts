@@ -174,7 +174,7 @@ describe("a model that was made under other defaults", () => {
     expect(kept).toMatchObject({ policy: "delay-lin-ucb", draws: 33 });
     expect(kept).not.toHaveProperty("defaults");
     const { body } = await call("POST", `/v1/models/${model}/reset`, { window: { ms: HOUR_MS } });
-    expect(body).toMatchObject({ policy: "delay-lin-ts", draws: 100, encoder: { dimension: 256 }, defaults: 3 });
+    expect(body).toMatchObject({ policy: "delay-lin-ts", draws: 100, encoder: { dimension: 256 }, defaults: 4 });
   });
 
   it("takes two changes at once, each with the stored value of what it leaves out", async () => {

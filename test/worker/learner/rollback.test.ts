@@ -144,10 +144,10 @@ async function story(config: object = {}) {
       { id: `msg_${model}_restated`, timestamp: at + 2 },
     ],
     [{ impressionId: converted }, { id: `msg_${model}_retracted`, timestamp: at + 2, type: "conversion.retracted" }],
-    // A reward of 0, which the policy has also learnt from the retraction.
+    // A reward that is smaller than any other, after the retraction.
     [
-      { impressionId: retracted, reward: 0 },
-      { id: `msg_${model}_zero`, timestamp: at + 2 },
+      { impressionId: retracted, reward: 1 / 4096 },
+      { id: `msg_${model}_least`, timestamp: at + 2 },
     ],
     [{ impressionId: since[0], reward: 1 }, { id: `msg_${model}_since` }],
   ] as const;

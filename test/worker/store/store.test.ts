@@ -42,15 +42,15 @@ it("has nothing for the policies to observe where a conversion changes neither a
     const [{ id: impression }] = Array.from(store.impressions.after(0));
     const event = (reward: number | null, after: number) => ({ impression, goal: "order", event: "order 1", reward, at: shownAt + after });
     const entered = (reward: number | null, after: number) => store.transact(() => enter(store, event(reward, after), store.model.config));
-    return [entered(0, 2), entered(null, 3), entered(0.5, 4), entered(0.5, 2), entered(0.25, 1)].map(({ status, change }) => [
-      status,
-      change && [change.before, change.after],
-    ]);
+    return [entered(0, 1), entered(0.75, 2), entered(null, 3), entered(0.5, 4), entered(0.5, 2), entered(0.25, 1)].map(
+      ({ status, change }) => [status, change && [change.before, change.after]],
+    );
   });
   const at = (reward: number, delay: number) => ({ reward, delay, delays: { "": delay } });
   expect(changes).toEqual([
-    ["applied", [null, at(0, 2)]],
-    ["conflict", [at(0, 2), { reward: 0, delays: {} }]],
+    ["applied", undefined],
+    ["applied", [null, at(0.75, 2)]],
+    ["conflict", [at(0.75, 2), { reward: 0, delays: {} }]],
     ["conflict", [{ reward: 0, delays: {} }, at(0.5, 2)]],
     ["conflict", undefined],
     ["conflict", [at(0.5, 2), at(0.5, 1)]],

@@ -32,19 +32,25 @@ export const counts = ({ type, status }: Line) => type === "conversion" && (stat
 
 /** Outcome of an impression's conversions: 0 and not converted if all are retracted, undefined before the first. Delays need `shownAt`. */
 export function outcomeOf(conversions: readonly Line[], goals: Readonly<Record<string, { weight: number }>> | null, shownAt = 0) {
-  if (conversions.every(({ reward }) => reward === null)) return undefined;
+  if (conversions.every(({ reward }) => !reward)) return undefined;
   const rank = ({ at, event, reward }: Line) => [at, event, reward ?? Number.NEGATIVE_INFINITY];
   const before = (a: Line, b: Line) => rank(a).findIndex((value, i) => value !== rank(b)[i]);
-  const winners = Array.from(Map.groupBy(conversions, ({ goal }) => goal).values(), (ofGoal) =>
-    ofGoal.reduce((best, each) => {
-      const place = before(best, each);
-      return place >= 0 && rank(each)[place] > rank(best)[place] ? each : best;
-    }),
+  const outranks = (a: Line, b: Line) => {
+    const place = before(a, b);
+    return place >= 0 && rank(a)[place] > rank(b)[place];
+  };
+  // A 0 takes back the earlier rewards of its own name, and says nothing else.
+  const zeros = conversions.filter(({ reward }) => reward === 0);
+  const isTakenBack = (each: Line) =>
+    each.reward === 0 || zeros.some((zero) => zero.goal === each.goal && zero.event === each.event && outranks(zero, each));
+  const standing = conversions.filter((each) => each.reward === null || !isTakenBack(each));
+  const winners = Array.from(Map.groupBy(standing, ({ goal }) => goal).values(), (ofGoal) =>
+    ofGoal.reduce((best, each) => (outranks(each, best) ? each : best)),
   );
   const counted = winners.filter(({ reward }) => reward !== null);
   const total = counted.reduce((sum, { goal, reward }) => sum + Math.trunc((goals?.[goal].weight ?? 1) * reward * 4096) / 4096, 0);
   const reached = counted.map(({ goal, reward }) => {
-    const times = conversions.flatMap((each) => (each.goal === goal && each.reward !== null ? [each.at] : []));
+    const times = conversions.flatMap((each) => (each.goal === goal && each.reward ? [each.at] : []));
     return [goal, { reward, delay: Math.max(Math.min(...times) - shownAt, 0) }] as const;
   });
   const delay = reached.length > 0 ? Math.min(...reached.map(([, { delay }]) => delay)) : undefined;
@@ -57,7 +63,8 @@ export function outcomeOf(conversions: readonly Line[], goals: Readonly<Record<s
 export function countsOf([head, ...lines]: readonly Line[]) {
   const conversions = Map.groupBy(lines.filter(counts), ({ impression }) => impression);
   const outcomes = lines.filter(isLive).map(({ id }) => outcomeOf(conversions.get(id) ?? [], head.config.goals));
-  const withStatus = (wanted: string) => lines.filter(({ type, status }) => type === "conversion" && status === wanted).length;
+  const withStatus = (wanted: string) =>
+    lines.filter(({ type, status, reward }) => type === "conversion" && status === wanted && reward !== 0).length;
   return {
     impressions: outcomes.length,
     converted: outcomes.filter((each) => each?.converted === true).length,
