@@ -5,6 +5,7 @@ import type { Featurizer } from "../../src/publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";
 import { type Rules, refusal } from "../../worker/domain/conversion/refusal.ts";
 import { counting, resolved } from "../../worker/domain/conversion/reward.ts";
+import { isSilent } from "../../worker/domain/conversion/silence.ts";
 import { freeCandidates } from "../../worker/domain/decision/offer.ts";
 import { isRandomList } from "../../worker/domain/decision/random-list.ts";
 import { isPinned } from "../../worker/domain/impression/impression.ts";
@@ -207,7 +208,9 @@ function outcomesOf(conversions: readonly ConversionLine[], rules: Rules, shownA
   const { goals } = rules;
   const today = { ...rules, defaults: DEFAULTS_VERSION };
   const known = counting(conversions).filter((line) => line.at <= asOf && refusal(line, rules) === undefined);
-  const ofGoals = Map.groupBy(known, ({ goal }) => goal);
+  // The goals are in the order of their events that say something.
+  const [silent, said] = [true, false].map((each) => known.filter((line) => isSilent(line, today) === each));
+  const ofGoals = Map.groupBy([...said, ...silent], ({ goal }) => goal);
   return Array.from(ofGoals, ([goal, events]): LoggedConversion[] => {
     const outcome = resolved(events, today, shownAt);
     const reward = goals ? outcome?.goals?.[goal]?.reward : outcome?.reward;

@@ -265,14 +265,14 @@ export class LearningModel {
   /** Keeps a snapshot of the newest state, unless there is one. */
   async snapshot(): Promise<void> {
     const policies = await this.start();
-    if (this.#store.snapshots.versions()[0] !== this.#store.seq) this.#save(policies, { kept: true });
+    if ((this.#store.snapshots.versions()[0] ?? -1) < this.#store.changedAt) this.#save(policies, { kept: true });
   }
 
   /** A snapshot of the newest state, which takes no place among the kept ones. */
   async newest(): Promise<StoredSnapshot> {
     const policies = await this.start();
     const newest = this.#store.snapshots.newest();
-    if (newest?.seq === this.#store.seq) return newest;
+    if (newest && newest.seq >= this.#store.changedAt) return newest;
     this.#save(policies, { kept: false });
     return this.#store.snapshots.newest() as StoredSnapshot;
   }

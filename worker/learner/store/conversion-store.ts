@@ -109,7 +109,8 @@ export class ConversionStore {
   insert(conversion: ConversionEvent & Partial<ByKey>, status: ConversionStatus): void {
     const { impression, goal, event, reward, at, ...from } = conversion;
     const name = [impression, goal, event, reward, at];
-    const row = [this.#database.next(), ...name, status, from.key ?? null, from.action ?? null, from.restates ? 1 : null];
+    const silent = isSilent(conversion, this.#model.state.config);
+    const row = [this.#database.next(1, { silent }), ...name, status, from.key ?? null, from.action ?? null, from.restates ? 1 : null];
     const insert = `INTO conversions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
     // Events without a reward are never the same to the database.
     if (reward === null || this.#database.query(`INSERT OR IGNORE ${insert} RETURNING seq`, ...row).length === 0) {

@@ -121,9 +121,15 @@ export class Database {
     return this.#pending?.seq ?? this.progress.seq;
   }
 
+  /** Number of the last row that says something. */
+  get changedAt(): number {
+    return this.seq - this.counted("silentRows");
+  }
+
   /** The first of the numbers for new rows. A change without a row takes a number too, because it makes another version of the model. */
-  next(rows = 1): number {
+  next(rows = 1, { silent = false } = {}): number {
     this.#current.seq += rows;
+    this.count("silentRows", silent ? rows : -this.counted("silentRows"));
     return this.#current.seq - rows + 1;
   }
 

@@ -218,6 +218,11 @@ export class LearnerStore {
     return this.database.seq;
   }
 
+  /** @see Database.changedAt */
+  get changedAt(): number {
+    return this.database.changedAt;
+  }
+
   /** Whether the configuration has changed after a version. */
   hasChangedAfter(version: number): boolean {
     const changes = "SELECT 1 FROM marks WHERE seq > ? AND type IN ('configuration', 'relearnt') LIMIT 1";
