@@ -45,7 +45,7 @@ export function parseConversion(
   rules: ConversionRules,
 ): { readonly impressionId: string; readonly conversion: Conversion } {
   onlyKeys("event", record("event", event), ["impressionId", "reward", "at", "goal", "eventId", "currency", "restates"]);
-  const given = event.reward === null ? null : checkedReward(event, rules);
+  const reward = event.reward === null ? null : checkedReward(event, rules);
   const at = isInMs(rules.window) || event.at !== undefined ? finiteNumber("at", event.at) : 0;
   const goal = nonEmptyString("goal", event.goal ?? "conversion");
   if (rules.goals && !Object.hasOwn(rules.goals, goal)) throw outOfRange("goal", `one of ${Object.keys(rules.goals).join(", ")}`, goal);
@@ -53,9 +53,8 @@ export function parseConversion(
   const impressionId = nonEmptyString("impressionId", event.impressionId, 2048);
   const hasAmounts = goalValue(rules.goals, goal) !== undefined;
   const asked = flag("restates", event.restates ?? false);
-  const reward = asked && given === 0 && !hasAmounts && !rules.countsZeros ? null : given;
-  // A retraction and the reward of a goal without a value replace earlier ones anyway.
-  const restates = asked && reward !== null && hasAmounts;
+  // A retraction and the reward of a goal without a value replace earlier ones anyway, but for a 0.
+  const restates = asked && reward !== null && (hasAmounts || (reward === 0 && !rules.countsZeros));
   return { impressionId, conversion: restates ? { goal, eventId, at, reward, restates } : { goal, eventId, at, reward } };
 }
 

@@ -10,9 +10,9 @@ export interface GoalEvent {
   readonly eventId: string;
   /** When it happened, in ms since 1970. */
   readonly at: number;
-  /** Null retracts earlier events of the goal. 0 says what silence says: it takes back the event's own earlier rewards alone. */
+  /** Null retracts earlier events of the goal. 0 is the reward of silence: it takes back the event's own earlier rewards alone. */
   readonly reward: number | null;
-  /** Whether the amount replaces all earlier ones of a goal with a value. Otherwise it adds to them. */
+  /** Whether the amount replaces all earlier ones of a goal with a value. Otherwise it adds to them. A 0 of any goal may do so. */
   readonly restates?: boolean;
 }
 
@@ -34,8 +34,8 @@ export function goalOutcomes(
   { shownAt, goals, countsZeros }: { readonly shownAt: number; readonly goals?: Goals | null; readonly countsZeros?: boolean },
 ): GoalOutcomes {
   const hasAmounts = (goal: string): boolean => goals?.[goal]?.value !== undefined;
-  const isSilent = ({ reward }: GoalEvent): boolean => reward === 0 && !countsZeros;
-  return outcomesOf(events.toSorted(compareEvents), { delayOf: ({ at }) => at - shownAt, hasAmounts, isSilent });
+  const isZero = ({ reward }: GoalEvent): boolean => reward === 0 && !countsZeros;
+  return outcomesOf(events.toSorted(compareEvents), { delayOf: ({ at }) => at - shownAt, hasAmounts, isZero });
 }
 
 /** The part of a goal's rules that the fold of its events needs. */
@@ -43,14 +43,14 @@ interface Folding<Event> {
   /** Time from the impression. */
   delayOf(event: Event): number;
   hasAmounts(goal: string): boolean;
-  /** Whether an event says what silence says. */
-  isSilent(event: Event): boolean;
+  /** Whether an event has the reward that silence has. */
+  isZero(event: Event): boolean;
 }
 
 /** `goalOutcomes` of sorted events. */
 export function outcomesOf<Event extends GoalEvent>(
   sorted: readonly Event[],
-  { delayOf, hasAmounts, isSilent }: Folding<Event>,
+  { delayOf, hasAmounts, isZero }: Folding<Event>,
 ): GoalOutcomes {
   // A plain object would lose a goal with the name __proto__.
   const outcomes = new Map<string, GoalOutcome>();
@@ -61,8 +61,8 @@ export function outcomesOf<Event extends GoalEvent>(
     const { goal, eventId, reward, restates } = event;
     const amounts = hasAmounts(goal);
     if (reward === null || restates) lines.clear();
-    else if (!amounts || isSilent(event)) lines.delete(eventId);
-    if (reward !== null && !isSilent(event)) {
+    else if (!amounts || isZero(event)) lines.delete(eventId);
+    if (reward !== null && !isZero(event)) {
       lines.set(eventId, reward);
       // The clock of a sender may be slow.
       if (reward > 0 || !amounts) delay = Math.min(delay, Math.max(delayOf(event), 0));

@@ -171,7 +171,7 @@ export class Ledger {
       if (known.at === conversion.at && known.reward === conversion.reward && known.restates === conversion.restates)
         return { status: "duplicate", previous, reward: previous };
       // A 0 contradicts nothing: it says nothing, or takes the event back.
-      conflict ||= !this.#isSilent(known) && !this.#isSilent(conversion);
+      conflict ||= !this.#isZero(known) && !this.#isZero(conversion);
     }
     const arrived = this.#goals && !this.#inMs ? { ...conversion, round: this.#round } : conversion;
     const conversions = [...impression.conversions, arrived];
@@ -207,12 +207,12 @@ export class Ledger {
 
   /** The reward of an impression without declared goals by its only event. */
   #firstReward(conversion: Conversion): number | undefined {
-    return this.#isSilent(conversion) ? undefined : (conversion.reward ?? undefined);
+    return this.#isZero(conversion) ? undefined : (conversion.reward ?? undefined);
   }
 
-  /** Whether an event says what silence says. */
-  #isSilent({ reward, restates }: Conversion): boolean {
-    return reward === 0 && !restates && !this.#countsZeros;
+  /** Whether an event has the reward that silence has. */
+  #isZero({ reward }: Conversion): boolean {
+    return reward === 0 && !this.#countsZeros;
   }
 
   /** Greatest age at which a conversion of a goal counts. */
@@ -230,7 +230,7 @@ export class Ledger {
     return outcomesOf(conversions, {
       delayOf: (each) => (this.#inMs ? each.at - (now as number) : (each.round ?? round) - round),
       hasAmounts: (goal) => this.#hasAmounts(goal),
-      isSilent: (each) => this.#isSilent(each),
+      isZero: (each) => this.#isZero(each),
     });
   }
 
@@ -249,7 +249,7 @@ export class Ledger {
    */
   #observedReward(outcomes: GoalOutcomes, conversions: readonly Conversion[]): number | undefined {
     const converts = (each: Conversion): boolean =>
-      each.reward !== null && !this.#isSilent(each) && (each.reward > 0 || !this.#hasAmounts(each.goal));
+      each.reward !== null && !this.#isZero(each) && (each.reward > 0 || !this.#hasAmounts(each.goal));
     return this.#rewardOf(outcomes) ?? (conversions.some(converts) ? 0 : undefined);
   }
 

@@ -24,6 +24,7 @@ interface ConversionLine extends Placed, Omit<Sale, "impression" | "answers"> {
   readonly type: "conversion";
   readonly impression: string;
   readonly status: string;
+  readonly restates?: true;
 }
 
 interface MarkLine extends Placed {
@@ -180,7 +181,9 @@ function fateOf({ status, inTime, live, undone, closed, answers, rolledBack }: C
 }
 
 function countsOf({ description: { counts, incidents }, impressions, conversions }: LearnerExport): string[] {
-  const rows = (status: string): number => conversions.filter((line) => line.status === status).length;
+  // No figure has a silent event.
+  const says = ({ reward, restates }: ConversionLine): boolean => reward !== 0 || restates === true;
+  const rows = (status: string): number => conversions.filter((line) => line.status === status && says(line)).length;
   const live = impressions.filter(({ state }) => state === "live").length;
   const pairs = [
     ["applied", rows("applied"), counts.applied],
@@ -227,7 +230,7 @@ async function fold({ description, impressions, conversions }: LearnerExport): P
 function reachedBy(conversions: readonly ConversionLine[], shownAt: number): Record<string, { reward: number; delay: number }> {
   const reached = winnersOf(conversions).flatMap(({ goal, reward }) => {
     if (reward === null) return [];
-    const times = joinedOf(conversions).flatMap((each) => (each.goal === goal && each.reward !== null ? [each.at] : []));
+    const times = joinedOf(conversions).flatMap((each) => (each.goal === goal && each.reward ? [each.at] : []));
     return [[goal, { reward, delay: Math.max(Math.min(...times) - shownAt, 0) }] as const];
   });
   return Object.fromEntries(reached);
@@ -238,15 +241,27 @@ function reachedBy(conversions: readonly ConversionLine[], shownAt: number): Rec
  * Null before the first conversion that is no retraction.
  */
 function totalOf(conversions: readonly ConversionLine[], goals: Description["goals"]): number | null {
-  if (joinedOf(conversions).every(({ reward }) => reward === null)) return null;
+  if (joinedOf(conversions).every(({ reward }) => !reward)) return null;
   return winnersOf(conversions).reduce((sum, { goal, reward }) => sum + (goals?.[goal].weight ?? 1) * (reward ?? 0), 0);
 }
 
 const joinedOf = (conversions: readonly ConversionLine[]) =>
   conversions.filter(({ status }) => status === "applied" || status === "conflict");
 
+/** A 0 takes back the earlier rewards of its own name, or of its goal if it restates, and says nothing else. */
+function standingOf(conversions: readonly ConversionLine[]): ConversionLine[] {
+  const joined = joinedOf(conversions);
+  const isTakenBack = (each: ConversionLine) =>
+    each.reward === 0 ||
+    joined.some((zero) => zero.reward === 0 && zero.goal === each.goal && zero.event === each.event && byRank(zero, each) > 0);
+  return joined.flatMap((each) => {
+    if (each.reward === 0 && each.restates) return [{ ...each, reward: null }];
+    return each.reward !== null && isTakenBack(each) ? [] : [each];
+  });
+}
+
 function winnersOf(conversions: readonly ConversionLine[]): ConversionLine[] {
-  const goals = Map.groupBy(joinedOf(conversions), ({ goal }) => goal);
+  const goals = Map.groupBy(standingOf(conversions), ({ goal }) => goal);
   return Array.from(goals.values(), (each) => each.sort(byRank).at(-1) as ConversionLine);
 }
 

@@ -29,11 +29,8 @@ export const INCIDENTS = [
 
 export const COUNTERS = [...LEARNT, ...DELIVERIES, ...INCIDENTS];
 
-/**
- * `waitingZeros`: rewards of 0 that wait for their impression. They say nothing, so no figure has them. `silentRows`: such rows since the
- * last one that says something.
- */
-export type CounterName = (typeof COUNTERS)[number] | "waitingZeros" | "silentRows";
+/** `waitingZeros`: rewards of 0 that wait for their impression. They say nothing, so no figure has them. */
+export type CounterName = (typeof COUNTERS)[number] | "waitingZeros";
 /** Figures that are counted by goal: converted impressions, orders and refunds, and the sums of both. */
 export const GOAL_FIGURES = ["converted", "orders", "refunds", "paid", "refunded"] as const;
 type GoalFigure = (typeof GOAL_FIGURES)[number];

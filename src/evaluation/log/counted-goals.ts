@@ -83,7 +83,7 @@ function declaredGoals(options: Goals, { asOf, window, windowMs, reward }: Reque
     const events = said({ shownAt, conversions })
       .map(({ goal = DEFAULT_GOAL, at, reward }, i) => ({ goal, at, reward, eventId: `${i}` }))
       .filter(({ goal, at }) => at - shownAt <= Math.min(asOf - shownAt, windows.get(goal) as number));
-    return outcomesOf(events.sort(compareEvents), { delayOf: ({ at }) => at - shownAt, hasAmounts, isSilent: () => false });
+    return outcomesOf(events.sort(compareEvents), { delayOf: ({ at }) => at - shownAt, hasAmounts, isZero: () => false });
   };
   const arrived = (shown: Shown): Arrived[] => {
     const progress = progressOf(stages, outcomes(shown));

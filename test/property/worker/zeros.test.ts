@@ -222,8 +222,11 @@ it(`zeros mixed into ${STREAMS} streams change no bit`, async () => {
     const name = `stream ${seed}`;
     expect(await told(having), name).toBe(await told(without));
     const logs = [await without.log(), await having.log()];
+    // A zero takes a number. A model that grows by so many numbers is published sooner, so it may have one snapshot more.
     const saying = (log: readonly string[]) =>
-      log.map((text) => JSON.parse(text)).filter(({ type, reward }) => type !== "erased" && !(type === "conversion" && reward === 0));
+      log
+        .map((text) => JSON.parse(text))
+        .filter(({ type, mark, reward }) => type !== "erased" && mark !== "snapshot" && !(type === "conversion" && reward === 0));
     expect(unnumbered(saying(logs[1])), name).toBe(unnumbered(saying(logs[0])));
     const read = async (log: readonly string[]) => {
       const { decisions, lists, leftOut } = await lineSource(linesOf(log, { receipts: true }), { progress: () => {} });

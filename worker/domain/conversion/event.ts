@@ -10,7 +10,7 @@ export interface GoalEvent {
   readonly event: string;
   /** Null retracts an earlier reward. */
   readonly reward: number | null;
-  /** Whether the amount replaces the earlier ones of a goal with a value. Otherwise it adds to them. */
+  /** Whether the amount replaces the earlier ones of a goal with a value. Otherwise it adds to them. A 0 of any goal may do so. */
   readonly restates?: boolean;
   /** Currency of an amount, as delivered. It is checked, and not stored. */
   readonly currency?: string;

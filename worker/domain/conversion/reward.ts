@@ -10,7 +10,7 @@ import { differences } from "../model/reconfiguration.ts";
 import { amountsOf } from "./amounts.ts";
 import type { ConversionStatus } from "./conversion.ts";
 import type { GoalEvent } from "./event.ts";
-import { countsZeros, isSilent, type RewardRules } from "./silence.ts";
+import { countsZeros, isZero, type RewardRules } from "./silence.ts";
 
 /** The reward of an impression, resolved from all its conversions. */
 export interface ResolvedReward {
@@ -58,7 +58,7 @@ export function resolved(all: readonly GoalEvent[], rules: RewardRules, shownAt:
   const { goals } = rules;
   const outcomes = goals ? all.filter(({ goal }) => Object.hasOwn(goals, goal)) : all;
   const paid = (event: GoalEvent): boolean =>
-    event.reward !== null && !isSilent(event, rules) && (event.reward > 0 || goals?.[event.goal]?.value === undefined);
+    event.reward !== null && !isZero(event, rules) && (event.reward > 0 || goals?.[event.goal]?.value === undefined);
   if (!outcomes.some(paid)) return null;
   const events = outcomes.map(({ event, ...outcome }) => ({ ...outcome, eventId: event }));
   const reached = goalOutcomes(events, { shownAt, goals, countsZeros: countsZeros(rules) });

@@ -16,6 +16,9 @@ const COUNTING: ReadonlySet<string> = new Set(policies.flatMap(({ id, countsZero
 /** Whether a reward of 0 counts as any other. */
 export const countsZeros = ({ policy, defaults = 0 }: RewardRules): boolean => defaults < SILENT_SINCE || COUNTING.has(policy);
 
+/** Whether an event has the reward that silence has. */
+export const isZero = ({ reward }: Pick<GoalEvent, "reward">, rules: RewardRules): boolean => reward === 0 && !countsZeros(rules);
+
 /** Whether an event says nothing but that earlier rewards of its own name are taken back. */
 export function isSilent({ reward, restates }: Pick<GoalEvent, "reward" | "restates">, rules: RewardRules): boolean {
   return reward === 0 && !restates && !countsZeros(rules);

@@ -6,7 +6,7 @@ import { type ConversionEvent, type GoalEvent, isConflict, isOfPage, isOfRecord,
 import { Fold } from "../../domain/conversion/fold.ts";
 import { type Rules, refusal } from "../../domain/conversion/refusal.ts";
 import { counting, outcomeOf, type RewardChange, roundedReward } from "../../domain/conversion/reward.ts";
-import { countsZeros, isSilent } from "../../domain/conversion/silence.ts";
+import { isSilent, isZero } from "../../domain/conversion/silence.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { bucketEnd } from "../../domain/impression/bucket.ts";
 import { appendedOf } from "../../domain/impression/impression.ts";
@@ -72,12 +72,12 @@ function said<Event extends ConversionEvent>(events: readonly Event[], rules: Ru
   return events.filter((event) => !isSilent(event, rules));
 }
 
-/** An event as it is stored. Only amounts can be restated: other rewards always are. Whoever restates one as 0 takes it back. */
+/** An event as it is stored. Only amounts and zeros can restate: other rewards always do. */
 export function storedForm<Event extends ConversionEvent | KeyedEvent>(event: Event, rules: Rules): Event {
   const { currency: _, restates, ...rest } = event;
   const reward = event.reward === null ? null : roundedReward(event.reward);
-  if (restates && rules.goals?.[event.goal]?.value) return { ...(rest as Event), reward, restates };
-  return { ...(rest as Event), reward: restates && reward === 0 && !countsZeros(rules) ? null : reward };
+  const mayRestate = rules.goals?.[event.goal]?.value !== undefined || isZero({ reward }, rules);
+  return { ...(rest as Event), reward, ...(restates && mayRestate && { restates }) };
 }
 
 /** The result for an event that was erased, or whose impression was. */

@@ -6,6 +6,9 @@ import type { CounterName, DelayCounter, GoalCounter } from "../../rpc/counters.
 const SLOT_MS = 900_000;
 const SLOTS = 4 * 7 * 96;
 
+/** Among the counters: the number of newest rows that say nothing. */
+const SILENT = "silentRows";
+
 /** The single row of the table `progress`: what nearly every transaction changes. */
 export interface Progress {
   /** Number of the last row. */
@@ -20,6 +23,8 @@ export interface Progress {
 /** Changes that a transaction writes at its end, in one row. */
 interface Pending {
   seq: number;
+  /** Newest rows that say nothing. */
+  silent: number;
   lag: number | null;
   /** When conversions arrived, by goal. */
   readonly arrived: Map<string, number>;
@@ -60,8 +65,8 @@ export class Database {
     if (this.#pending) return change();
     try {
       return this.#storage.transactionSync(() => {
-        const { seq, lag } = this.progress;
-        const pending: Pending = { seq, lag, arrived: new Map(), counts: new Map() };
+        const { seq, lag, counters } = this.progress;
+        const pending: Pending = { seq, silent: counters[SILENT] ?? 0, lag, arrived: new Map(), counts: new Map() };
         this.#pending = pending;
         const result = change();
         for (const [goal, time] of pending.arrived) this.#keepArrival(goal, Math.floor(time / SLOT_MS));
@@ -76,13 +81,14 @@ export class Database {
     }
   }
 
-  #write({ seq, lag, arrived, counts }: Pending): void {
+  #write({ seq, silent, lag, arrived, counts }: Pending): void {
     const before = this.progress;
     const changed = Array.from(counts).filter(([, delta]) => delta !== 0);
     if (seq === before.seq && lag === before.lag && changed.length === 0) return;
     const heard = arrived.size === 0 ? before.heard : { ...before.heard, ...Object.fromEntries(arrived) };
     const counters = { ...before.counters };
     for (const [name, delta] of changed) counters[name] = (counters[name] ?? 0) + delta;
+    if (silent !== (counters[SILENT] ?? 0)) counters[SILENT] = silent;
     const update = "UPDATE progress SET seq = ?, lag = ?, heard = ?, counters = ?";
     this.query(update, seq, lag, JSON.stringify(heard), JSON.stringify(counters));
     this.#progress = { seq, lag, heard, counters };
@@ -123,14 +129,15 @@ export class Database {
 
   /** Number of the last row that says something. */
   get changedAt(): number {
-    return this.seq - this.counted("silentRows");
+    return this.seq - (this.#pending?.silent ?? this.progress.counters[SILENT] ?? 0);
   }
 
   /** The first of the numbers for new rows. A change without a row takes a number too, because it makes another version of the model. */
   next(rows = 1, { silent = false } = {}): number {
-    this.#current.seq += rows;
-    this.count("silentRows", silent ? rows : -this.counted("silentRows"));
-    return this.#current.seq - rows + 1;
+    const current = this.#current;
+    current.seq += rows;
+    current.silent = silent ? current.silent + rows : 0;
+    return current.seq - rows + 1;
   }
 
   /** Notes the time from showing the newest impression to registering it, in ms. */

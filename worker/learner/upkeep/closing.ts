@@ -1,6 +1,7 @@
 // Closes a bucket once its windows are over, and looks in the journal for conversions that never arrived.
 
 import type { ConversionEvent } from "../../domain/conversion/event.ts";
+import { isSilent } from "../../domain/conversion/silence.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { auditedAt, bucketAt, bucketEnd, closesAt } from "../../domain/impression/bucket.ts";
 import type { Environment } from "../../environment.ts";
@@ -89,12 +90,14 @@ export class Closing {
 
   /** Compares closed buckets with the journal again, a day later. Events that closing missed are counted and do not enter. */
   async #audit(): Promise<void> {
-    const [store, journal, { timing }] = [this.#store, this.journal, this.#current.get()];
+    const [store, journal, { config, timing }] = [this.#store, this.journal, this.#current.get()];
     for (;;) {
       const oldest = this.#unaudited(this.#current.get());
       if (oldest === undefined || auditedAt(oldest, timing) > Date.now()) return;
       let missed = 0;
-      for await (const unknown of missing(store, journal.list(bucketAt(oldest, timing.windowMs)))) missed += unknown.length;
+      for await (const unknown of missing(store, journal.list(bucketAt(oldest, timing.windowMs)))) {
+        missed += unknown.filter((event) => !isSilent(storedForm(event, config), config)).length;
+      }
       store.transact(() => {
         store.database.count("missed", missed);
         store.raiseAudited(bucketEnd(oldest, timing.windowMs));
