@@ -73,9 +73,9 @@ class World {
 
   restart(): void {
     this.parts = partsOf(this.#storage, this.#env);
-    this.serving = new Serving(this.parts, this.#storage);
-    this.administration = new Administration(this.parts, this.#storage);
-    this.reading = new Reading(this.parts, this.#storage);
+    this.serving = new Serving(this.parts);
+    this.administration = new Administration(this.parts);
+    this.reading = new Reading(this.parts);
   }
 
   async do(work: (world: World) => unknown): Promise<unknown> {
