@@ -30,7 +30,7 @@ export interface PlayerPosterior {
 export class Player {
   /** Expected reward lost so far, compared with the best choice of each round. */
   regret = 0;
-  /** Outcomes that arrived inside the window, and after it. Outcomes are conversions; failures too if the problem reports them. */
+  /** Outcomes that arrived inside the window, and after it. Outcomes are conversions, and failures that are reported and counted. */
   counted = 0;
   late = 0;
   /** How often each place was chosen. */
@@ -84,7 +84,7 @@ export class Player {
   arrive(shown: number): void {
     const impression = this.#shown.get(shown) as Shown;
     const { reward } = impression;
-    if (reward === 0 && !this.#options.problem.reportsFailures) return;
+    if (reward === 0 && !this.#takesFailures) return;
     const inTime = this.#options.waits
       ? impression.pending
       : this.#recommender.convert({ impressionId: String(shown), reward }).status === "applied";
@@ -92,6 +92,12 @@ export class Player {
       this.counted++;
       this.#settle(impression);
     } else this.late++;
+  }
+
+  /** Whether a failure is an outcome. To most policies it says what silence says. */
+  get #takesFailures(): boolean {
+    const { policy, problem, waits } = this.#options;
+    return problem.reportsFailures && (waits || policy.countsZeros === true);
   }
 
   #settle(impression: Shown): void {

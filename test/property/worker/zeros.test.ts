@@ -122,7 +122,7 @@ async function played(seed: number): Promise<{ readonly worlds: readonly World[]
   const encoder = { dimension: 16 };
   const actions = ["mug", "tent", "lamp"].map((id, i) => ({ id, features: { brand: `${i % 2}` } }));
   await both(async ({ administration }) => {
-    await administration.configure("shop", { window: { ms: 30 * MINUTE_MS }, encoder, ...body, options } as ModelBody);
+    await administration.configure("shop", { encoder, ...body, window: { ms: 30 * MINUTE_MS }, options } as ModelBody);
     await administration.setActions(actions);
   });
   const goals = Object.keys(body.goals ?? { click: 1, order: 1 });
