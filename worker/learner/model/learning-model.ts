@@ -272,7 +272,7 @@ export class LearningModel {
   async newest(): Promise<StoredSnapshot> {
     const policies = await this.start();
     const newest = this.#store.snapshots.newest();
-    if (newest && newest.seq >= this.#store.changedAt) return newest;
+    if (newest?.seq === this.#store.seq) return newest;
     this.#save(policies, { kept: false });
     return this.#store.snapshots.newest() as StoredSnapshot;
   }
