@@ -61,6 +61,21 @@ it("has nothing for the policies to observe where a conversion changes neither a
   expect(counts).toMatchObject({ converted: 1, retracted: 0 });
 });
 
+it("makes another version of the model by a reward of 0 only if that takes something back", async () => {
+  const model = await createModel();
+  const shownAt = Date.now();
+  await show(model, {});
+  const changed = await inStore(model, (store) => {
+    const [{ id: impression }] = Array.from(store.impressions.after(0));
+    const entered = (event: string, reward: number, after: number) => {
+      store.transact(() => enter(store, { impression, goal: "order", event, reward, at: shownAt + after }, store.model.config));
+      return store.seq - store.changedAt;
+    };
+    return [entered("no", 0, 1), entered("no", 0, 2), entered("order", 1, 3), entered("order", 0, 2), entered("order", 0, 4)];
+  });
+  expect(changed).toEqual([1, 2, 0, 1, 0]);
+});
+
 it("knows the oldest row of a time by impressions and by conversions that wait", async () => {
   const model = await createModel();
   const shownAt = Date.now();

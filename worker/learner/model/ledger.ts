@@ -56,13 +56,12 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   else if (!live) status = "orphan";
   else if (!silent && said(counts, rules).some((other) => isConflict(other, event))) status = "conflict";
   const repeats = status === "applied" && isRepeated(counts, event);
-  store.conversions.insert(event, status);
+  const change = live && status !== "late" ? new Fold(shownAt, rules, counts).apply(event) : undefined;
+  store.conversions.insert(event, status, { idle: silent && !change });
   if (event.reward !== null && !silent && !isRefund(event, rules.goals))
     store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
-  if (!live || status === "late") return { status };
-  const change = new Fold(shownAt, rules, counts).apply(event);
   const answer = repeats ? "duplicate" : status;
-  if (!change) return { status: answer };
+  if (!live || !change) return { status: answer };
   store.impressions.change(impression, outcomeOf(change.after), rules);
   return { status: answer, change: { impression: appendedOf(impression), ...change } };
 }

@@ -106,11 +106,11 @@ export class ConversionStore {
     return found && impressionOf(found);
   }
 
-  insert(conversion: ConversionEvent & Partial<ByKey>, status: ConversionStatus): void {
+  /** @param idle whether the conversion says nothing, so that its row makes no other version of the model. */
+  insert(conversion: ConversionEvent & Partial<ByKey>, status: ConversionStatus, { idle = false } = {}): void {
     const { impression, goal, event, reward, at, ...from } = conversion;
     const name = [impression, goal, event, reward, at];
-    const silent = isSilent(conversion, this.#model.state.config);
-    const row = [this.#database.next(1, { silent }), ...name, status, from.key ?? null, from.action ?? null, from.restates ? 1 : null];
+    const row = [this.#database.next(1, { idle }), ...name, status, from.key ?? null, from.action ?? null, from.restates ? 1 : null];
     const insert = `INTO conversions (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
     // Events without a reward are never the same to the database.
     if (reward === null || this.#database.query(`INSERT OR IGNORE ${insert} RETURNING seq`, ...row).length === 0) {

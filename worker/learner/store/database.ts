@@ -7,7 +7,7 @@ const SLOT_MS = 900_000;
 const SLOTS = 4 * 7 * 96;
 
 /** Among the counters: the number of newest rows that say nothing. */
-const SILENT = "silentRows";
+const IDLE = "idleRows";
 
 /** The single row of the table `progress`: what nearly every transaction changes. */
 export interface Progress {
@@ -24,7 +24,7 @@ export interface Progress {
 interface Pending {
   seq: number;
   /** Newest rows that say nothing. */
-  silent: number;
+  idle: number;
   lag: number | null;
   /** When conversions arrived, by goal. */
   readonly arrived: Map<string, number>;
@@ -66,7 +66,7 @@ export class Database {
     try {
       return this.#storage.transactionSync(() => {
         const { seq, lag, counters } = this.progress;
-        const pending: Pending = { seq, silent: counters[SILENT] ?? 0, lag, arrived: new Map(), counts: new Map() };
+        const pending: Pending = { seq, idle: counters[IDLE] ?? 0, lag, arrived: new Map(), counts: new Map() };
         this.#pending = pending;
         const result = change();
         for (const [goal, time] of pending.arrived) this.#keepArrival(goal, Math.floor(time / SLOT_MS));
@@ -81,14 +81,14 @@ export class Database {
     }
   }
 
-  #write({ seq, silent, lag, arrived, counts }: Pending): void {
+  #write({ seq, idle, lag, arrived, counts }: Pending): void {
     const before = this.progress;
     const changed = Array.from(counts).filter(([, delta]) => delta !== 0);
     if (seq === before.seq && lag === before.lag && changed.length === 0) return;
     const heard = arrived.size === 0 ? before.heard : { ...before.heard, ...Object.fromEntries(arrived) };
     const counters = { ...before.counters };
     for (const [name, delta] of changed) counters[name] = (counters[name] ?? 0) + delta;
-    if (silent !== (counters[SILENT] ?? 0)) counters[SILENT] = silent;
+    if (idle !== (counters[IDLE] ?? 0)) counters[IDLE] = idle;
     const update = "UPDATE progress SET seq = ?, lag = ?, heard = ?, counters = ?";
     this.query(update, seq, lag, JSON.stringify(heard), JSON.stringify(counters));
     this.#progress = { seq, lag, heard, counters };
@@ -129,14 +129,14 @@ export class Database {
 
   /** Number of the last row that says something. */
   get changedAt(): number {
-    return this.seq - (this.#pending?.silent ?? this.progress.counters[SILENT] ?? 0);
+    return this.seq - (this.#pending?.idle ?? this.progress.counters[IDLE] ?? 0);
   }
 
   /** The first of the numbers for new rows. A change without a row takes a number too, because it makes another version of the model. */
-  next(rows = 1, { silent = false } = {}): number {
+  next(rows = 1, { idle = false } = {}): number {
     const current = this.#current;
     current.seq += rows;
-    current.silent = silent ? current.silent + rows : 0;
+    current.idle = idle ? current.idle + rows : 0;
     return current.seq - rows + 1;
   }
 
