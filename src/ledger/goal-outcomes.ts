@@ -70,13 +70,8 @@ export function outcomesOf<Event extends GoalEvent>(
     if (sorted[i + 1]?.goal === goal) return;
     const rewards = [...lines.values()];
     if (rewards.some((each) => each > 0 || !amounts)) {
-      const total = amounts
-        ? Math.max(
-            rewards.reduce((sum, each) => sum + each, 0),
-            0,
-          )
-        : rewards[rewards.length - 1];
-      outcomes.set(goal, { reward: total, delay });
+      const sum = rewards.reduce((total, each) => total + each, 0);
+      outcomes.set(goal, { reward: amounts ? Math.max(sum, 0) : rewards[rewards.length - 1], delay });
     }
     delay = Number.POSITIVE_INFINITY;
     lines.clear();
