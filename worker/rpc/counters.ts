@@ -29,8 +29,11 @@ export const INCIDENTS = [
 
 export const COUNTERS = [...LEARNT, ...DELIVERIES, ...INCIDENTS];
 
-/** `waitingZeros`: rewards of 0 that wait for their impression. They say nothing, so no figure has them. */
-export type CounterName = (typeof COUNTERS)[number] | "waitingZeros";
+/**
+ * `waitingZeros`: rewards of 0 that wait for their impression. They say nothing, so no figure has them. `idleRows`: rows that say nothing.
+ * `idlePublished`: those of them up to the publication.
+ */
+export type CounterName = (typeof COUNTERS)[number] | "waitingZeros" | "idleRows" | "idlePublished";
 /** Figures that are counted by goal: converted impressions, orders and refunds, and the sums of both. */
 export const GOAL_FIGURES = ["converted", "orders", "refunds", "paid", "refunded"] as const;
 type GoalFigure = (typeof GOAL_FIGURES)[number];

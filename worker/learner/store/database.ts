@@ -7,7 +7,7 @@ const SLOT_MS = 900_000;
 const SLOTS = 4 * 7 * 96;
 
 /** Among the counters: the number of newest rows that say nothing. */
-const IDLE = "idleRows";
+const IDLE = "idleEnd";
 
 /** The single row of the table `progress`: what nearly every transaction changes. */
 export interface Progress {
@@ -137,6 +137,7 @@ export class Database {
     const current = this.#current;
     current.seq += rows;
     current.idle = idle ? current.idle + rows : 0;
+    if (idle) this.count("idleRows", rows);
     return current.seq - rows + 1;
   }
 

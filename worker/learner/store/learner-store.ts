@@ -241,6 +241,15 @@ export class LearnerStore {
 
   setPublished(version: number, at: number): void {
     this.#model.set("published = max(published, ?), published_at = ?", version, at);
+    const after = this.seq - Math.max(version, this.changedAt);
+    this.database.count("idlePublished", this.database.counted("idleRows") - after - this.database.counted("idlePublished"));
+  }
+
+  /** The version in KV and the newest one, as if rows that say nothing had no number. They decide when the model is published. */
+  get saying(): { readonly published: number; readonly newest: number } {
+    const { published } = this.model;
+    const [idle, before] = [this.database.counted("idleRows"), this.database.counted("idlePublished")];
+    return { published: published.version - before, newest: this.seq - idle };
   }
 
   setCatalogued(version: number, at: number): void {

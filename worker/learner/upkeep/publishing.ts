@@ -49,7 +49,8 @@ export class Publishing {
     if (live.isUnreadable) return undefined;
     // A kept snapshot that KV does not have is due as soon as KV takes it.
     if (shard === 0 && this.#store.offered(state) > published.version) return (published.at ?? 0) + KV_WRITE_MS;
-    return publishesAt(published, this.#store.changedAt, config);
+    const { published: version, newest } = this.#store.saying;
+    return publishesAt({ version, at: published.at }, newest, config);
   }
 
   /** Runs after all writes of the publication so far, and before all later ones. */
