@@ -114,7 +114,7 @@ async function played(seed: number): Promise<{ readonly worlds: readonly World[]
   vi.setSystemTime(START);
   const random = stream(seed);
   const choose = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)];
-  const { options, ...body } = BODIES[seed % BODIES.length];
+  const { options, ...body } = BODIES[seed % BODIES.length] as Partial<ModelBody>;
   const worlds = [new World(seed), new World(seed)];
   const both = async (work: (world: World) => unknown) => {
     for (const world of worlds) await world.do(work);
