@@ -51,7 +51,7 @@ describe("the package", () => {
     const named = Object.values(manifest.exports as object).flatMap((entry) => (typeof entry === "string" ? entry : Object.values(entry)));
     for (const file of named) await readFile(join(root, "node_modules/afterclick", file as string));
     expect(named.length).toBeGreaterThan(10);
-    expect(Object.keys(manifest.exports["."])).toEqual(["types", "workerd", "edge-light", "node", "browser", "default"]);
+    expect(Object.keys(manifest.exports["."])).toEqual(["types", "react-native", "workerd", "edge-light", "node", "browser", "default"]);
     expect(manifest).toMatchObject({ type: "module", sideEffects: false, publishConfig: { provenance: true }, license: "MIT" });
     expect(manifest.repository.url).toMatch(/^git\+https:/);
     expect((await publint({ pkgDir: join(root, "node_modules/afterclick"), strict: true })).messages).toEqual([]);
@@ -125,11 +125,11 @@ describe("the package", () => {
     const kilobytes = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).length / 1000;
     const linearWith = async (code: string) => kilobytes(await readFile(join(contents(), "linear.wasm"))) + kilobytes(await bundled(code));
 
-    it.each(["otfLinUcb", "otfLinTs"])("takes at most 34.2 kB with %s and the encoder", async (policy) => {
+    it.each(["otfLinUcb", "otfLinTs"])("takes at most 34.4 kB with %s and the encoder", async (policy) => {
       const names = `${policy}, Recommender, encoder`;
       const size = await linearWith(`import { ${names} } from "afterclick/slim"; globalThis.kept = [${names}];`);
       expect(size).toBeGreaterThan(10);
-      expect(size).toBeLessThanOrEqual(34.2);
+      expect(size).toBeLessThanOrEqual(34.4);
     });
 
     it.each(["otfLinTs", "delayLinTs"])(
