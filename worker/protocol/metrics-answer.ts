@@ -93,9 +93,13 @@ const senderFigures = v.strictObject({
       day: about(v.string(), "In UTC. An order counts on the day of its first message."),
       orders: count,
       attributed: about(count, "Orders with an impression id or a key."),
+      ignored: v.optional(about(v.record(v.string(), count), "Orders whose latest message was ignored or has a refused line, by reason.")),
     }),
   ),
-  finding: about(v.nullable(v.string()), "What is wrong if almost no order has an impression. Null: nothing."),
+  finding: about(
+    v.nullable(v.string()),
+    "What is wrong if almost no order has an impression, if many are ignored, or if the grace is shorter than the sender repeats a message. Null: nothing.",
+  ),
 });
 export const metrics = v.strictObject({
   model: v.string(),

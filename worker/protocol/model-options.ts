@@ -66,6 +66,7 @@ const goals = record(
     after: v.optional(goal),
     delay: v.optional(window),
     public: v.optional(v.boolean()),
+    renewals: v.optional(v.picklist(["first", "all"])),
     value: v.optional(strictObject({ currency, max: v.optional(v.pipe(finite, v.gtValue(0), v.maxValue(MOST_AMOUNT))) })),
   }),
   64,
@@ -177,7 +178,7 @@ export const MEANINGS: Readonly<Record<OptionName, string>> = {
     '`{ "dimension", "numeric", "interactions" }`: [turns named features into a vector](#features-by-name). A numeric feature needs its range. The defaults complete an encoder that is given in part: `"interactions": []` turns interactions off. With `options.dimension` and no encoder, features are arrays of numbers.',
   seed: "Seed of the policy's randomness.",
   goals:
-    '`{ "click": { "weight": 0, "window": { "ms": 3600000 } }, "purchase": { "weight": 1, "after": "click" } }`: [goals by name](#goals). The model refuses other goals. `weight`: factor on the goal\'s rewards. `window`: how long its conversions count, at most the model\'s window. `after`: the goal that visitors reach before it. `delay`: the delay of all its conversions, if it is known. `value`: its rewards are amounts of money in a currency, which add up; an amount above `max` counts as `max`, by default one beyond ten times what 99 % do not exceed counts as the greatest within that. `public`: whether pages may report it; this may change at any time.',
+    '`{ "click": { "weight": 0, "window": { "ms": 3600000 } }, "purchase": { "weight": 1, "after": "click" } }`: [goals by name](#goals). The model refuses other goals. `weight`: factor on the goal\'s rewards. `window`: how long its conversions count, at most the model\'s window. `after`: the goal that visitors reach before it. `delay`: the delay of all its conversions, if it is known. `value`: its rewards are amounts of money in a currency, which add up; an amount above `max` counts as `max`, by default one beyond ten times what 99 % do not exceed counts as the greatest within that. `public`: whether pages may report it. `renewals`: whether only the `first` payment of a subscription counts, the default, or `all`. These two may change at any time.',
   examination:
     "`[1, 0.7, 0.5]`: [probability that a visitor examines each place](choosing.md#lists) of a list, relative to the first. Later places have the last one. Delay-aware linear policies then count an impression by its place. [Estimate them](#examination-of-places) from the log.",
   shadows:

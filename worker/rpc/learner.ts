@@ -4,6 +4,8 @@ import type { ConversionEvent, KeyedEvent } from "../domain/conversion/event.ts"
 import type { KeyHashes } from "../domain/ids/join-key.ts";
 import type { LogRow } from "../domain/log/log-row.ts";
 import type { HeldEdition } from "../domain/model/publication.ts";
+import type { OrderFacts } from "../domain/orders/facts.ts";
+import type { OrderRecord } from "../domain/orders/order-record.ts";
 import type { CatalogueVersion, Imported, Rollback } from "../protocol/answers.ts";
 import type { Action, ActionsPatch, Features, ModelBody, ModelPatch } from "../protocol/schema.ts";
 import type * as Message from "./message.ts";
@@ -119,8 +121,10 @@ export interface ShardRpc {
 
 /** Calls about the orders of senders. They concern no model, so one object that has none answers them. */
 export interface OrdersRpc {
+  /** Adds what a message tells to its order, and returns the order. A repetition changes nothing. */
+  takeOrder(sender: string, facts: OrderFacts, keptUntil: number): Answered<OrderRecord>;
   /** Counts an order once, on the day of its first message. It is attributed if one of its messages is. */
-  countOrder(sender: string, id: string, attributed: boolean): Answered<null>;
+  countOrder(sender: string, id: string, order: Message.CountedOrder): Answered<null>;
   /** Numbers of orders by sender and day, the newest day first. */
   orders(): Answered<readonly Message.OrderDay[]>;
 }

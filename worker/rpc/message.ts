@@ -76,12 +76,21 @@ export interface Measurement extends Omit<Metrics, "recent" | "senders"> {
   readonly recent: readonly Recent[];
 }
 
+/** An order as it is counted. */
+export interface CountedOrder {
+  readonly attributed: boolean;
+  /** Why its latest message was ignored, in a word. Null if it was not. */
+  readonly reason: string | null;
+}
+
 /** The orders of a sender on a day, in UTC. */
 export interface OrderDay {
   readonly sender: string;
   readonly day: string;
   readonly orders: number;
   readonly attributed: number;
+  /** Orders that were ignored for this reason. Null: those that were not. */
+  readonly reason: string | null;
 }
 
 /** The answer to a batch of shown impressions. */

@@ -14,6 +14,8 @@ export interface GoalEvent {
   readonly restates?: boolean;
   /** Currency of an amount, as delivered. It is checked, and not stored. */
   readonly currency?: string;
+  /** Whether the order renews a subscription. It is checked, and not stored. */
+  readonly renewal?: boolean;
   /** When the conversion happened, in ms since 1970. */
   readonly at: number;
 }
@@ -58,7 +60,7 @@ export const isOfPage = (event: string): boolean => /^page \S+ \S+$/.test(event)
  * Whether the name is that of a record of a sender, such as an order line. A record is known by its name, whichever message reports it and
  * at whatever time.
  */
-export const isOfRecord = (event: string): boolean => /^\S+ (order|line|cancel|refund) \S/.test(event);
+export const isOfRecord = (event: string): boolean => /^\S+ (order|refund) \S/.test(event);
 
 type Named = Pick<GoalEvent, "goal" | "event" | "at">;
 

@@ -22,7 +22,7 @@ export function rangeRefusal(reward: number | null): string | undefined {
 
 /** Why the model refuses a conversion; undefined if it does not. */
 export function refusal(
-  { reward, goal, currency }: GoalEvent,
+  { reward, goal, currency, renewal }: GoalEvent,
   { reward: range, goals }: Pick<Rules, "reward" | "goals">,
 ): string | undefined {
   if (goals && !Object.hasOwn(goals, goal)) {
@@ -35,6 +35,9 @@ export function refusal(
       ? [value.currency, `convert the amount to ${value.currency}, or declare a goal for each currency`]
       : [`none, as the goal ${goal} has no value`, `declare it with "value": { "currency": "${currency}" }, or leave out the currency`];
     return `currency: expected ${expected}, got ${currency}; ${remedy}`;
+  }
+  if (renewal && goals?.[goal].renewals !== "all") {
+    return `renewal: ${goal} counts the first payment of a subscription alone; declare it with "renewals": "all" to count each`;
   }
   if (value) return rangeRefusal(reward);
   if (reward === null || (reward >= range.min && reward <= range.max)) return undefined;

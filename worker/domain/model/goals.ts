@@ -14,18 +14,18 @@ export function windowOf({ window, goals }: Windows, goal: string): number {
   return goals?.[goal]?.window?.ms ?? window.ms;
 }
 
-/** The part of goals that policies learn by: all but whether pages may report them. */
-export function learntGoals(goals: Goals): Readonly<Record<string, Omit<Goal, "public">>> {
-  return Object.fromEntries(Object.entries(goals).map(([name, { public: _, ...goal }]) => [name, goal]));
+/** The part of goals that policies learn by: all but which reports of them count. */
+export function learntGoals(goals: Goals): Readonly<Record<string, Omit<Goal, "public" | "renewals">>> {
+  return Object.fromEntries(Object.entries(goals).map(([name, { public: _, renewals: __, ...goal }]) => [name, goal]));
 }
 
-/** Goals in their stored order, and public as asked. Both have the same learnt part. */
+/** Goals in their stored order, with the reports that count as asked. Both have the same learnt part. */
 export function withPublic(stored: Goals, asked: Goals): Goals {
   const entries = Object.entries(learntGoals(stored));
   return Object.fromEntries(
     entries.map(([name, goal]) => {
-      const { public: open } = asked[name];
-      return [name, open === undefined ? goal : { ...goal, public: open }];
+      const { public: open, renewals } = asked[name];
+      return [name, { ...goal, ...(open !== undefined && { public: open }), ...(renewals && { renewals }) }];
     }),
   );
 }

@@ -3,10 +3,10 @@
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
 import { valueAt } from "../../domain/conversion/json-path.ts";
-import type { Order, Refund } from "../../domain/conversion/order.ts";
 import type { TokenSigner } from "../../domain/ids/token.ts";
-import { type Environment, graceMs } from "../../environment.ts";
-import { OrderStore } from "../../kv/order-store.ts";
+import { bucketMs } from "../../domain/impression/bucket.ts";
+import type { OrderRecord } from "../../domain/orders/order-record.ts";
+import { countsTests, type Environment, graceMs, isGross } from "../../environment.ts";
 import { conversions as answer } from "../../protocol/answers.ts";
 import { exactJson } from "../../protocol/exact-json.ts";
 import { about } from "../../protocol/figures.ts";
@@ -14,15 +14,15 @@ import { type Operations, withBody } from "../../protocol/operation.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { bodyBy, valid } from "../../protocol/validation.ts";
 import { forgeryLimit, type Signed } from "../access/rate-limit.ts";
-import { countOrder } from "../order-figures.ts";
+import { countOrder, takeOrder } from "../order-figures.ts";
 import { type HookQuery, hookQuery } from "../senders/hook-query.ts";
-import { type Attribute, type Reading, type RefundMessage, refundSales, type Sale } from "../senders/sender.ts";
+import type { Attribute, Attribution, Ignored, ReadLine, Told } from "../senders/sender.ts";
 import { senderOf } from "../senders/sender-of.ts";
 import { tokenSigner } from "../token-signer.ts";
 import { type ConversionResult, ingestNamed } from "./conversions.ts";
 
-/** Most sales of one payload, as of a webhook. */
-const MOST_SALES = 500;
+/** Most lines of an order that have an impression, as of a webhook. */
+const MOST_LINES = 500;
 
 /** Most characters of an impression id. */
 const MOST_ID = 2048;
@@ -32,110 +32,142 @@ const DEFAULT_GOAL = "purchase";
 /** Texts that programs write for a missing value. */
 const MISSING = /^(undefined|null|none|nan|\[object \w+\])?$/i;
 
+/** The unsigned message with which WooCommerce tries an address out. */
+const PING = /^webhook_id=\d{1,20}$/;
+const DAY_MS = 86_400_000;
+/** How long an order without an impression is kept, in case a later message names one. Senders repeat a message for three days at most. */
+const WAITS_MS = 7 * DAY_MS;
+/** The longest window of a model. Only the learner knows the window of a key. */
+const LONGEST_MS = 366 * DAY_MS;
+
 /** The payload of a sender, in the sender's own form. */
 const hookBody = () => v.looseObject({});
 
-const ignored = () => v.strictObject({ ignored: about(v.string(), "Type of the message, as its sender names it.") });
+const ignored = () =>
+  v.strictObject({
+    ignored: about(v.string(), "Type of the message, as its sender names it."),
+    reason: v.optional(about(v.string(), "Why it is ignored. Absent if the message reports no order of an impression.")),
+  });
 
 export const hooks = new Hono<Signed>().post("/v1/hooks/:sender", forgeryLimit, valid("query", hookQuery), async (c) => {
   const taken = await takeHook(c, c.req.param("sender"), c.req.valid("query"));
   return "ignored" in taken ? c.json(taken, 200) : c.json(taken, 202);
 });
 
-/** The answer to a message of a sender: a result for each sale, or the type of a message that reports none. */
-type Hooked = { readonly conversions: ConversionResult[] } | { readonly ignored: string };
+/** The answer to a message of a sender: a result for each amount, or the type of a message that changes none, and why. */
+type Hooked = { readonly conversions: ConversionResult[] } | { readonly ignored: string; readonly reason?: string };
 
 /**
- * Verifies a message of a sender and takes its sales as conversions.
+ * Verifies a message of a sender, adds it to its order, and takes the order's amounts as conversions. What sending the message again
+ * cannot mend is ignored with its reason, because a sender switches an address off that refuses its messages.
  *
- * @throws {Problem} 404 without such a sender, 401 if the signature is wrong, 400 and 422 if the payload is, 422 if all sales are refused,
- * and 503 if KV, which relates refunds to their orders, fails. The sales of the message are taken nevertheless.
+ * @throws {Problem} 404 without such a sender, 401 if the signature is wrong, 400 if the body is no message, and 503 if the order cannot be
+ * stored. Then the sender sends the message again.
  */
 async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Promise<Hooked> {
   const { env, req } = c;
   const sender = senderOf(env, name);
   const { headers } = req.raw;
-  await sender.verify({ headers, body: () => bodyBy(() => req.arrayBuffer()), now: Date.now() });
+  const now = Date.now();
+  const body = () => bodyBy(() => req.arrayBuffer());
+  // The body of a ping is short. Nothing else is read before it is verified.
+  if (Number(headers.get("content-length") ?? 0) < 64 && PING.test(new TextDecoder().decode(await body()))) return { ignored: "ping" };
+  await sender.verify({ headers, body, now });
   c.set("verified", true);
   const { goal = DEFAULT_GOAL, ...options } = { ...query, ...sender.options };
   const signer = tokenSigner(env);
-  const reading = sender.read(payloadOf(await req.text()), headers, attributionBy(options, signer));
-  const refunds = await refundsOf(env, name, reading, signer);
-  const sales = [...reading.sales, ...(refunds ?? [])];
-  if (sales.length > MOST_SALES) throw new Problem(422, `expected at most ${MOST_SALES} lines with an impression, got ${sales.length}`);
+  const payload = payloadOf(await req.text());
+  const terms = { headers, attribute: attributionBy(options, signer), gross: isGross(env), tests: countsTests(env), now };
+  const reading = sender.read(payload, terms);
+  const { type, isOurs = false } = reading;
   const orderId = textOf(reading.orderId);
-  // A message that is refused comes again.
-  const count = () => orderId && c.executionCtx.waitUntil(countOrder(env, name, orderId, sales.length > 0 || reading.order !== undefined));
-  if (sales.length === 0 && refunds) {
-    count();
-    console.info(JSON.stringify({ sender: name, ignored: reading.type }));
-    return { ignored: reading.type };
+  const count = (attributed: boolean, reason: string | null = null) =>
+    orderId && c.executionCtx.waitUntil(countOrder(env, name, orderId, { attributed, reason }));
+  const ignore = ({ reason, detail }: Ignored): Hooked => {
+    if (isOurs) count(true, reason);
+    console.info(JSON.stringify({ sender: name, ignored: type, reason }));
+    return { ignored: type, reason: `${reason}: ${detail}` };
+  };
+  if (reading.ignored) return isOurs ? ignore(reading.ignored) : { ignored: type };
+  const told = reading.told && readOf(reading.told);
+  if (told && "reason" in told && isOurs) return ignore(told);
+  if (!told || "reason" in told) {
+    if (!told || reading.orderId !== undefined) count(isOurs);
+    return { ignored: type };
   }
-  const conversions = await ingestNamed(
-    env,
-    sales.map((sale) => namedConversion(goal, sale)),
-  );
-  const [first] = conversions;
-  if (first && conversions.every(({ status }) => status === "refused")) throw new Problem(422, first.detail ?? "all sales were refused");
-  count();
-  if (!refunds) throw new Problem(503, "KV cannot relate the order and its refunds: send the message again");
-  return { conversions };
+  if (told.lines.length > MOST_LINES) {
+    return ignore({
+      reason: "too many lines",
+      detail: `expected at most ${MOST_LINES} lines with an impression, got ${told.lines.length}`,
+    });
+  }
+  const order = await takeOrder(env, name, told.facts, keptUntil(env, told, signer, now));
+  const sales = salesOf(order, told.lines, goal);
+  const results = await ingestNamed(env, sales);
+  const refused = told.lines.flatMap(({ attribution, detail }) => (detail ? refusedLine(attribution, detail) : []));
+  const conversions = [...results, ...refused];
+  const wrong = conversions.find(({ status }) => status === "refused");
+  const reason = wrong && reasonOf(wrong.detail);
+  if (reason && conversions.every(({ status }) => status === "refused")) return ignore({ reason, detail: wrong?.detail ?? "" });
+  count(isOurs || conversions.length > 0, reason ?? null);
+  if (conversions.length > 0) return { conversions };
+  console.info(JSON.stringify({ sender: name, ignored: type }));
+  return { ignored: type, ...(isOurs && { reason: `waits: the order is ${order.facts.state?.is ?? "not known yet"}, and has no amount` }) };
 }
 
-function payloadOf(text: string): unknown {
+/** What a message tells, or why it is malformed. */
+function readOf(read: () => Told): Told | Ignored {
   try {
-    return exactJson(text);
+    return read();
+  } catch (error) {
+    if (error instanceof Problem) return { reason: "malformed", detail: error.message };
+    throw error;
+  }
+}
+
+/** Why a line is refused, in a word: the field that the refusal names. */
+function reasonOf(detail = ""): string {
+  const [field] = /^(currency|goal|reward|timestamp|renewal)(?=:)/.exec(detail) ?? [];
+  return field ?? "malformed";
+}
+
+const refusedLine = (attribution: Attribution, detail: string): ConversionResult => ({
+  ...("impressionId" in attribution ? attribution : { key: attribution.key }),
+  ...{ status: "refused", detail },
+});
+
+function payloadOf(text: string): unknown {
+  let payload: unknown;
+  try {
+    payload = exactJson(text);
   } catch {
     throw new Problem(400, "the body is not JSON");
   }
+  if (typeof payload === "object" && payload !== null) return payload;
+  throw new Problem(400, "the body is no JSON object");
 }
 
-/** The sales of refunds that do not repeat the lines of their order, whichever of the two comes first. Undefined if KV fails. */
-async function refundsOf(env: Environment, name: string, { order, refund }: Reading, signer: TokenSigner): Promise<Sale[] | undefined> {
-  const orders = new OrderStore(env.EVENTS, name);
-  try {
-    if (order) {
-      const openMs = openUntil(order, signer) + graceMs(env) - Date.now();
-      const waiting = openMs > 0 ? await orders.put(order, openMs / 1000) : [];
-      return waiting.flatMap((each) => refundSales(name, each, order));
-    }
-    return refund ? await refundOf(name, orders, refund) : [];
-  } catch (error) {
-    if (error instanceof Problem) throw error;
-    console.error("orders in KV", error instanceof Error ? error.name : typeof error);
-    return undefined;
-  }
-}
-
-/**
- * The sales of a refund. It is kept before its order is looked up, and an order before its refunds. So if both come at once, one finds the
- * other.
- */
-async function refundOf(name: string, orders: OrderStore, message: RefundMessage): Promise<Sale[]> {
-  let refund: Refund;
-  try {
-    refund = message.read();
-  } catch (error) {
-    // Most unknown orders have no impression, and then the message does not matter.
-    if (message.isOurs || !(error instanceof Problem) || (await orders.find(message.order))) throw error;
-    return [];
-  }
-  await orders.wait(refund);
-  return refundSales(name, refund, await orders.find(message.order));
-}
-
-/** When the last window of an order's impressions ends, in ms since 1970. 0 if no line has an impression id. */
-function openUntil({ lines }: Order, signer: TokenSigner): number {
+/** How long an order is kept, in ms since 1970: until its impressions take no conversions any more. */
+function keptUntil(env: Environment, { lines }: Told, signer: TokenSigner, now: number): number {
+  const grace = graceMs(env);
   const ends = lines.map(({ attribution }) => {
-    const token = attribution && "impressionId" in attribution ? signer.verify(attribution.impressionId, Date.now()) : undefined;
-    return token?.windowEndsAt ?? 0;
+    if (!("impressionId" in attribution)) return now + LONGEST_MS;
+    const token = signer.verify(attribution.impressionId, now);
+    return token ? token.windowEndsAt + bucketMs(Number.MAX_SAFE_INTEGER) : 0;
   });
-  return Math.max(0, ...ends);
+  return grace + Math.max(now + WAITS_MS, ...ends);
 }
 
-function namedConversion(goal: string, { attribution, event, at, reward, currency }: Sale) {
-  const item = { ...attribution, goal, timestamp: at, reward, ...(currency && { currency }) };
-  return { item, outcome: { goal, event, reward, at, ...(currency && { currency }) } };
+/** The amounts of an order as named conversions. Those of a line that a key attributes need the key in the message. */
+function salesOf({ facts, told }: OrderRecord, lines: readonly ReadLine[], goal: string): Parameters<typeof ingestNamed>[1] {
+  const keys = new Map(lines.map(({ id, attribution }) => [id, attribution]));
+  const { currency, renewal } = facts;
+  return told.flatMap(({ event, line, impressionId, at, amount }) => {
+    const attribution = impressionId ? { impressionId } : keys.get(line);
+    if (!attribution) return [];
+    const outcome = { goal, event, reward: amount, at, ...(currency && { currency }), ...(renewal && { renewal }) };
+    return [{ item: { ...attribution, goal, timestamp: at, reward: amount, ...(currency && { currency }) }, outcome }];
+  });
 }
 
 /** @throws {Problem} 422 if only one of model and key is given. */
@@ -178,8 +210,11 @@ export const operations = (): Operations => ({
       };
     },
     answers: {
-      200: { description: "A message without a sale of an impression.", schema: { Ignored: ignored() } },
-      202: { description: "Stored durably. One result for each sale.", schema: { Conversions: answer } },
+      200: { description: "A message that changes no amount of an impression, and why.", schema: { Ignored: ignored() } },
+      202: {
+        description: "Stored durably. One result for each amount of the order: of its lines, and of their refunds.",
+        schema: { Conversions: answer },
+      },
     },
     problems: [...withBody, 401, 404, 422, 429, 503],
   },

@@ -3,11 +3,12 @@
 import * as v from "valibot";
 import { valueAt } from "../../domain/conversion/json-path.ts";
 import { keyValuesOf, remembered } from "../../domain/ids/secret.ts";
+import { rounded } from "../../domain/orders/line-amounts.ts";
 import { malformed } from "../../environment.ts";
-import { located, Problem, placed, unauthorised } from "../../protocol/problem.ts";
+import { Problem, placed, unauthorised } from "../../protocol/problem.ts";
 import { got } from "../../protocol/sentence.ts";
 import { hookQuery, jsonPath } from "./hook-query.ts";
-import { type Attribute, amount, currency, fieldsOf, id, type Reading, revisedAt, type Sale, type Sender } from "./sender.ts";
+import { amount, currency, fieldsOf, id, linesOf, type Reading, type Sender, type Terms, type Told } from "./sender.ts";
 import { senderTime, UNITS, zone } from "./sender-time.ts";
 import { bytesOf, isSigned } from "./signature.ts";
 
@@ -23,7 +24,9 @@ const sender = v.strictObject({
   event: jsonPath,
   items: v.optional(jsonPath),
   line: v.optional(jsonPath),
-  impressionId: v.optional(jsonPath),
+  impressionId: v.optional(v.union([jsonPath, v.array(jsonPath)])),
+  when: v.optional(v.strictObject({ path: jsonPath, values: v.array(v.union([v.string(), v.number(), v.boolean()])) })),
+  refunds: v.optional(v.strictObject({ items: jsonPath, amount: jsonPath })),
   key: v.optional(jsonPath),
   action: v.optional(jsonPath),
   reward: jsonPath,
@@ -77,35 +80,65 @@ function senderOf(name: string, own: Configuration): Sender {
       const expected = `${own.encoding} of the body's HMAC-${own.digest.toUpperCase()} by the secret of ${name}`;
       throw unauthorised(`expected ${expected}, with the header and the prefix that ${NAME} states`);
     },
-    read: (payload, _, attribute) => readingOf(name, own, payload, attribute),
+    read: (payload, terms) => readingOf(name, own, payload, terms),
   };
 }
 
-function readingOf(name: string, own: Configuration, payload: unknown, attribute: Attribute): Reading {
+function readingOf(name: string, own: Configuration, payload: unknown, { attribute }: Terms): Reading {
+  let type = `${name} without an impression`;
   // A payload without the list reports something else.
   const listed = own.items === undefined ? [payload] : (valueAt(own.items, payload) ?? []);
-  if (!Array.isArray(listed)) throw new Problem(422, `${own.items}: expected a list, got ${got(listed)}`);
-  const time = senderTime(own);
-  const sales = listed.flatMap((line, place): Sale[] => {
-    const attribution = attribute(own.impressionId ? [valueAt(own.impressionId, payload, line)] : [], payload, line);
-    if (!attribution) return [];
-    const order = field(own.event, id, payload);
-    try {
-      const read = <Schema extends v.GenericSchema>(path: string, schema: Schema) => field(path, schema, payload, line);
-      const at = read(own.timestamp, time);
-      const revised = own.revised ? read(own.revised, v.nullish(time)) : undefined;
-      const sale = {
-        attribution,
-        event: `${name} order ${order} ${own.line ? read(own.line, id) : place}`,
-        at: revisedAt(at, revised ?? at),
-        reward: read(own.reward, amount),
-      };
-      return [{ ...sale, ...(own.currency && { currency: read(own.currency, currency) }) }];
-    } catch (error) {
-      throw own.items === undefined ? error : located(error, `${own.items}[${place}]`);
-    }
+  if (!Array.isArray(listed)) {
+    return { type, ignored: { reason: "malformed", detail: `${own.items}: expected a list, got ${got(listed)}` } };
+  }
+  if (listed.length === 0) return { type };
+  const paths = [own.impressionId ?? []].flat();
+  const lines = listed.map((raw, place) => {
+    return {
+      raw,
+      place,
+      attribution: attribute(
+        paths.map((path) => valueAt(path, payload, raw)),
+        payload,
+        raw,
+      ),
+    };
   });
-  return { type: `${name} without an impression`, sales, ...(listed.length > 0 && { orderId: valueAt(own.event, payload) }) };
+  const isOurs = lines.some(({ attribution }) => attribution);
+  if (isOurs) type = `${name} order`;
+  const told = (): Told => {
+    const order = field(own.event, id, payload);
+    const time = senderTime(own);
+    let [at, money] = [0, undefined as string | undefined];
+    const read = linesOf(
+      lines,
+      (raw, place) => placedLine(own, place, () => (own.line ? field(own.line, id, payload, raw) : String(place))),
+      (raw, place) =>
+        placedLine(own, place, () => {
+          const boughtAt = field(own.timestamp, time, payload, raw);
+          const revised = own.revised ? field(own.revised, v.nullish(time), payload, raw) : undefined;
+          const reward = field(own.reward, amount, payload, raw);
+          money = own.currency ? field(own.currency, currency, payload, raw) : undefined;
+          at = Math.max(at, revised ?? boughtAt);
+          return { amount: reward, boughtAt };
+        }),
+    );
+    // Each message of a sender without a list reports one line, and says nothing of the others.
+    const names = own.items === undefined && own.line ? [`${order}:${read.lines[0]?.id}`] : [order];
+    const state = own.when && !own.when.values.includes(valueAt(own.when.path, payload) as never) ? "cancelled" : "paid";
+    const facts = { names, ...(money && { currency: money }), state: { at, is: state }, lines: { at, is: read.lines } } as const;
+    const { refunds } = own;
+    if (!refunds) return { facts, lines: read.own };
+    const list = valueAt(refunds.items, payload) ?? [];
+    const back = (Array.isArray(list) ? list : []).map((each) => Math.abs(field(refunds.amount, amount, payload, each)));
+    return { facts: { ...facts, refunded: { at, is: rounded(back.reduce((sum, each) => sum + each, 0)) } }, lines: read.own };
+  };
+  return { type, orderId: valueAt(own.event, payload), isOurs, told };
+}
+
+/** Names the line in a refusal, if the payload has several. */
+function placedLine<T>(own: Configuration, place: number, read: () => T): T {
+  return own.items === undefined ? read() : placed(`${own.items}[${place}]`, read);
 }
 
 /** The value at a path. @throws {Problem} 422 naming the path. */

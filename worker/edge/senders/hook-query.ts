@@ -1,8 +1,11 @@
 import * as v from "valibot";
 import { formed, goal, modelName } from "../../protocol/forms.ts";
 
-/** Names and places, such as `lines[0].price`. `$.` before them starts at the whole payload. */
-export const jsonPath = formed(/^(\$\.)?[\w-]+(\[\d+\])*(\.[\w-]+(\[\d+\])*)*$/, "a path such as $.lines or price.amount");
+/** Names, places and filters, such as `lines[0].price`. `$.` before them starts at the whole payload. Filters have the form of RFC 9535. */
+export const jsonPath = formed(
+  /^(\$\.)?[\w-]+(\[(\d+|\?@\.[\w-]+==('[^']*'|"[^"]*"))\])*(\.[\w-]+(\[(\d+|\?@\.[\w-]+==('[^']*'|"[^"]*"))\])*)*$/,
+  "a path such as $.lines, price.amount or meta_data[?@.key=='sku'].value",
+);
 
 /** How the sales of a sender become conversions. `key` and `action` are paths in the payload. */
 export const hookQuery = v.object({

@@ -5,13 +5,15 @@ import { configured } from "./configured.ts";
 import type { Sender } from "./sender.ts";
 import { shopify } from "./shopify.ts";
 import { stripe } from "./stripe.ts";
+import { woocommerce } from "./woocommerce.ts";
 
-type SecretName = "AFTERCLICK_STRIPE_SECRET" | "AFTERCLICK_SHOPIFY_SECRET";
+type SecretName = "AFTERCLICK_STRIPE_SECRET" | "AFTERCLICK_SHOPIFY_SECRET" | "AFTERCLICK_WOOCOMMERCE_SECRET";
 
 /** Senders by the name in their address, with the variable that holds their secrets. */
 const SENDERS: Readonly<Record<string, readonly [(secrets: readonly string[]) => Sender, SecretName]>> = {
   stripe: [stripe, "AFTERCLICK_STRIPE_SECRET"],
   shopify: [shopify, "AFTERCLICK_SHOPIFY_SECRET"],
+  woocommerce: [woocommerce, "AFTERCLICK_WOOCOMMERCE_SECRET"],
 };
 
 /** @throws {Problem} 404 if the worker has no such sender, or no secret of it. 500 if its configuration is malformed. */

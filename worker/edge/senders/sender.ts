@@ -1,22 +1,15 @@
-// The contract of a sender of orders, and the refunds that all of them share.
+// The contract of a sender of orders: it verifies a message, and translates it into facts of one order.
 
 import * as v from "valibot";
-import { type Attribution, dividedRefund, type Order, type Refund } from "../../domain/conversion/order.ts";
+import type { OrderFacts, OrderLine } from "../../domain/orders/facts.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { parsed } from "../../protocol/validation.ts";
 import type { HookQuery } from "./hook-query.ts";
 
-/** An order line, or a refund of one. */
-export interface Sale {
-  readonly attribution: Attribution;
-  /** Names the sale, whichever message brings it, see `recordEvent`. */
-  readonly event: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  /** Major units. Negative for a refund. */
-  readonly reward: number;
-  readonly currency?: string;
-}
+/** The impression of a line, or a key of it. */
+export type Attribution =
+  | { readonly impressionId: string }
+  | { readonly model: string; readonly key: string; readonly action?: string; readonly byPage: false };
 
 /**
  * Attributes a line to the first usable one of some impression ids. Without one, to the key that the hook's address names. Undefined: to
@@ -32,25 +25,59 @@ interface SignedRequest {
   readonly now: number;
 }
 
-/** The sales of a payload. None if its type, which is named, does not matter, or no line has an impression. */
-export interface Reading {
-  readonly type: string;
-  readonly sales: readonly Sale[];
-  /** Id of the order that the payload reports, as the sender wrote it. Undefined: it reports none. */
-  readonly orderId?: unknown;
-  /** An order whose refunds do not repeat all its lines. */
-  readonly order?: Order;
-  readonly refund?: RefundMessage;
+/** How the worker reads messages of all senders. */
+export interface Terms {
+  readonly headers: Headers;
+  readonly attribute: Attribute;
+  /** Whether amounts include taxes. */
+  readonly gross: boolean;
+  /** Whether orders of a test mode count. */
+  readonly tests: boolean;
+  /** Milliseconds since 1970. */
+  readonly now: number;
 }
 
-/** A refund that may need the lines of its order. */
-export interface RefundMessage {
-  /** Id of the order. */
-  readonly order: string;
-  /** Whether a line of the refund has an impression. */
-  readonly isOurs: boolean;
-  /** @throws {Problem} 422 naming the field. */
-  readonly read: () => Refund;
+/** A line of a message with its attribution. `detail`: why a malformed line is refused. */
+export interface ReadLine extends Pick<OrderLine, "id"> {
+  readonly attribution: Attribution;
+  readonly detail?: string;
+}
+
+/** What a message tells of its order. */
+export interface Told {
+  readonly facts: OrderFacts;
+  /** The lines with an impression. */
+  readonly lines: readonly ReadLine[];
+}
+
+/** A message as its sender reads it. */
+export interface Reading {
+  /** Type of the message, as its sender names it. */
+  readonly type: string;
+  /** Why the message is ignored. */
+  readonly ignored?: Ignored;
+  /** The id by which the order is counted. Undefined: the message reports none. */
+  readonly orderId?: unknown;
+  /** Whether a line has an impression. */
+  readonly isOurs?: boolean;
+  /** @throws {Problem} 422 naming the field. Absent if the message is ignored. */
+  readonly told?: () => Told;
+}
+
+/** Why a message is ignored: a name for the counts, and a sentence. */
+export interface Ignored {
+  readonly reason: string;
+  readonly detail: string;
+}
+
+export const TEST_MODE: Ignored = {
+  reason: "test mode",
+  detail: "the order is a test: set AFTERCLICK_TEST_ORDERS to true to count those",
+};
+
+/** A state that the worker does not know. The order keeps its amount. */
+export function unknownState(field: string, value: unknown): Ignored {
+  return { reason: "unknown state", detail: `${field}: this worker does not know ${JSON.stringify(value)}, so the order stays as it was` };
 }
 
 /** A program that reports orders in its own form. */
@@ -59,8 +86,7 @@ export interface Sender {
   readonly options?: HookQuery;
   /** @throws {Problem} 401 */
   readonly verify: (request: SignedRequest) => Promise<void>;
-  /** @throws {Problem} 422 naming the field, if a line of the payload has an impression. */
-  readonly read: (payload: unknown, headers: Headers, attribute: Attribute) => Reading;
+  readonly read: (payload: unknown, terms: Terms) => Reading;
 }
 
 /** Reads a payload. @throws {Problem} 422 naming the field. */
@@ -72,25 +98,50 @@ export function fieldsOf<Schema extends v.GenericSchema>(schema: Schema, payload
   }
 }
 
-/** The sales of a refund: of its lines, and of those of its order if that is known. */
-export function refundSales(sender: string, refund: Refund, order?: Order): Sale[] {
-  const { at, currency = order?.currency } = refund;
-  return dividedRefund(refund, order).flatMap(({ id, amount, attribution }): Sale[] => {
-    if (!attribution || amount === 0) return [];
-    return [{ attribution, event: `${sender} refund ${id}`, at, reward: -amount, ...(currency && { currency }) }];
-  });
+/** A raw line of a message, with its attribution. */
+export interface RawLine {
+  readonly raw: unknown;
+  readonly place: number;
+  readonly attribution: Attribution | undefined;
 }
 
-/** The first minute after an event, in ms. */
-const MINUTE_MS = 60_000;
+/** The lines of an order, and those that have an impression. A malformed line is refused by itself, and leaves the others alone. */
+export function linesOf(
+  raws: readonly RawLine[],
+  idOf: (raw: unknown, place: number) => string,
+  read: (raw: unknown, place: number) => Omit<OrderLine, "id">,
+): { readonly lines: OrderLine[]; readonly own: ReadLine[] } {
+  const own: ReadLine[] = [];
+  const lines = raws.flatMap(({ raw, place, attribution }): OrderLine[] => {
+    let id = "";
+    try {
+      id = idOf(raw, place);
+      const line = { id, ...read(raw, place) };
+      if (!attribution) return [line];
+      own.push({ id, attribution });
+      return ["impressionId" in attribution ? { ...line, impressionId: attribution.impressionId } : { ...line, keyed: true }];
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      if (attribution) own.push({ id, attribution, detail: error.message });
+      return id === "" ? [] : [{ id, amount: 0, unread: true }];
+    }
+  });
+  return { lines, own };
+}
 
-/**
- * The time of a revision of an event. A later revision has a later time, so it counts, but stays near the event, so that the event's
- * window decides. After a minute, a second becomes a millisecond.
- */
-export function revisedAt(at: number, revised: number): number {
-  const late = Math.max(revised - at, 0);
-  return at + Math.min(late, MINUTE_MS) + Math.floor(Math.max(late - MINUTE_MS, 0) / 1000);
+/** The list in a field as its sender wrote it. */
+export function listIn(value: unknown, name: string): readonly unknown[] {
+  const list = (value as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+  return Array.isArray(list) ? list : [];
+}
+
+/** Names of an attribute that carries an impression id. */
+const NAMES = ["_afterclick", "afterclick"];
+
+/** The values of the attributes in a list that may carry an impression id. `field`: the field of an attribute's name. */
+export function idsIn(value: unknown, list: string, field: "name" | "key"): unknown[] {
+  const attributes = listIn(value, list) as readonly (Readonly<Record<string, unknown>> | null)[];
+  return NAMES.flatMap((name) => attributes.filter((each) => each?.[field] === name).map((each) => each?.value));
 }
 
 /** An id of the sender. Without spaces, so that names made of ids are unique. */

@@ -1,38 +1,52 @@
-// Orders and refunds of Shopify as sales.
+// Orders and refunds of Shopify as facts.
 
 import * as v from "valibot";
 import { valueAt } from "../../domain/conversion/json-path.ts";
-import { dividedRefund, type Order, type Refund } from "../../domain/conversion/order.ts";
+import type { OrderFacts, Refund, Stated } from "../../domain/orders/facts.ts";
+import { rounded } from "../../domain/orders/line-amounts.ts";
+import { SHOPIFY_EVENTS, SHOPIFY_STATES, STANDS } from "../../domain/orders/vendor-events.ts";
 import { Problem, placed, unauthorised } from "../../protocol/problem.ts";
 import { timestamp } from "../../protocol/timestamp.ts";
-import { type Attribute, amount, currency, fieldsOf, id, type Reading, refundSales, revisedAt, type Sale, type Sender } from "./sender.ts";
+import {
+  amount,
+  currency,
+  fieldsOf,
+  id,
+  idsIn,
+  linesOf,
+  listIn,
+  type RawLine,
+  type Reading,
+  type Sender,
+  TEST_MODE,
+  type Terms,
+  type Told,
+  unknownState,
+} from "./sender.ts";
 import { bytesOf, isSigned } from "./signature.ts";
 
-/** Names of the line item property and of the cart attribute that carry an impression id. */
-const NAMES = ["_afterclick", "afterclick"];
-
-/** Topics of an order, in the order of its life. */
-const ORDER_TOPICS = ["orders/create", "orders/paid", "orders/edited", "orders/updated"];
+const TOPICS = Object.keys(SHOPIFY_EVENTS);
 const CANCELLED = "orders/cancelled";
 
 const order = v.object({
-  ...{ id, currency, created_at: timestamp },
+  ...{ id, currency, created_at: timestamp, taxes_included: v.nullish(v.boolean(), false) },
   ...{ updated_at: v.nullish(timestamp), cancelled_at: v.nullish(timestamp) },
+  ...{ total_price: v.nullish(amount), total_outstanding: v.nullish(amount) },
 });
 const line = v.object({
-  ...{ id, price: amount, quantity: v.number() },
+  ...{ id, price: amount, quantity: v.number(), current_quantity: v.nullish(v.number()) },
   discount_allocations: v.nullish(v.array(v.object({ amount })), []),
+  tax_lines: v.nullish(v.array(v.object({ price: amount })), []),
 });
 const stated = v.array(v.object({ kind: v.nullish(v.string()), status: v.nullish(v.string()), amount }));
 const refund = v.object({
   ...{ id, created_at: timestamp, order_adjustments: v.nullish(stated, []), transactions: v.nullish(stated, []) },
-  refund_line_items: v.array(
-    v.object({
-      ...{ id, subtotal: amount, line_item: v.object({ id }) },
-      subtotal_set: v.nullish(v.object({ shop_money: v.object({ currency_code: currency }) })),
-    }),
+  refund_line_items: v.nullish(
+    v.array(v.object({ quantity: v.nullish(v.number(), 0), subtotal: amount, line_item: v.object({ id }) })),
+    [],
   ),
 });
+const dispute = v.object({ id, order_id: id, amount, type: v.nullish(v.string()), status: v.string(), initiated_at: v.nullish(timestamp) });
 
 /** Shopify: https://shopify.dev/docs/apps/build/webhooks. Amounts are in the shop's currency. */
 export function shopify(secrets: readonly string[]): Sender {
@@ -43,115 +57,118 @@ export function shopify(secrets: readonly string[]): Sender {
       if (await isSigned(await body(), [signature], secrets)) return;
       throw unauthorised("x-shopify-hmac-sha256: no value of AFTERCLICK_SHOPIFY_SECRET made it from the raw body");
     },
-    read(payload, headers, attribute): Reading {
-      const type = headers.get("x-shopify-topic") ?? "";
-      if (type === CANCELLED || ORDER_TOPICS.includes(type)) {
-        return { type, orderId: valueAt("id", payload), ...orderReading(type, payload, attribute) };
-      }
-      return { type, sales: [], ...(type === "refunds/create" && refundReading(payload, attribute)) };
+    read(payload, terms): Reading {
+      const type = terms.headers.get("x-shopify-topic") ?? "";
+      const form = Object.hasOwn(SHOPIFY_EVENTS, type) ? SHOPIFY_EVENTS[type].form : undefined;
+      if (form === "order") return orderReading(type, payload, terms);
+      if (form === "refund") return { type, isOurs: isOurs(payload, terms), told: () => ({ facts: refundFacts(payload), lines: [] }) };
+      if (form === "dispute") return { type, told: () => ({ facts: disputeFacts(payload, terms), lines: [] }) };
+      return { type };
     },
   };
 }
 
-/** The sales of an order and of its refunds so far. A cancellation takes back whatever the refunds have left. */
-function orderReading(topic: string, payload: unknown, attribute: Attribute): Pick<Reading, "sales" | "order"> {
-  const ofCart = idsIn(payload, "note_attributes");
-  const lines = listIn(payload, "line_items").map((raw, place) => {
-    return { raw, place, attribution: attribute([...idsIn(raw, "properties"), ...ofCart], payload, raw) };
+/** An order and its refunds so far. */
+function orderReading(type: string, payload: unknown, terms: Terms): Reading {
+  const ofCart = idsIn(payload, "note_attributes", "name");
+  const lines = listIn(payload, "line_items").map((raw, place): RawLine => {
+    return { raw, place, attribution: terms.attribute([...idsIn(raw, "properties", "name"), ...ofCart], payload, raw) };
   });
-  if (lines.every(({ attribution }) => !attribution)) return { sales: [] };
-  const { id, currency, created_at, updated_at, cancelled_at } = fieldsOf(order, payload);
-  // The signature does not cover the topic.
-  if (topic === CANCELLED && !cancelled_at)
-    throw new Problem(422, `cancelled_at: expected the time of the cancellation, as the topic is ${CANCELLED}`);
-  const known: Order = {
-    ...{ id, currency },
-    lines: lines.map(({ raw, place, attribution }) => {
-      // Only the lines with an impression have to be whole.
-      if (!attribution && !v.is(line, raw)) return { id: "", amount: 0 };
-      const own = placed(`line_items.${place}`, () => fieldsOf(line, raw));
-      return { id: own.id, amount: netOf(own), attribution };
-    }),
+  const common = { type, orderId: valueAt("id", payload), isOurs: lines.some(({ attribution }) => attribution) };
+  if (lines.length === 0) return common;
+  if (valueAt("test", payload) === true && !terms.tests) return { ...common, ignored: TEST_MODE };
+  const status = valueAt("financial_status", payload) ?? "paid";
+  const state = Object.hasOwn(SHOPIFY_STATES, String(status)) ? SHOPIFY_STATES[String(status)] : undefined;
+  if (!state) return { ...common, ignored: unknownState("financial_status", status) };
+  const told = (): Told => {
+    const { id: name, currency, created_at: boughtAt, updated_at, cancelled_at, ...own } = fieldsOf(order, payload);
+    // The signature does not cover the topic.
+    if (type === CANCELLED && !cancelled_at) {
+      throw new Problem(422, `cancelled_at: expected the time of the cancellation, as the topic is ${CANCELLED}`);
+    }
+    // Several topics report one revision, and orders without a revision are told apart by their topic.
+    const at = (updated_at ?? boughtAt) + TOPICS.indexOf(type);
+    const refunds = listIn(payload, "refunds").map((raw, place) => placed(`refunds.${place}`, () => fieldsOf(refund, raw)));
+    const refundedOf = (line: string) =>
+      refunds
+        .flatMap(({ refund_line_items }) => refund_line_items.filter(({ line_item }) => line_item.id === line))
+        .reduce((sum, { quantity }) => sum + quantity, 0);
+    const read = linesOf(
+      lines,
+      (raw, place) => placed(`line_items.${place}`, () => fieldsOf(v.object({ id }), raw).id),
+      (raw, place) => {
+        const item = placed(`line_items.${place}`, () => fieldsOf(line, raw));
+        return lineOf(item, refundedOf(item.id), { gross: terms.gross, included: own.taxes_included });
+      },
+    );
+    const sum = read.lines.reduce((all, { amount = 0 }) => all + amount, 0);
+    const { total_price: total, total_outstanding: open } = own;
+    const paid = state === "part" && total && open ? rounded((sum * Math.max(total - open, 0)) / total) : null;
+    const facts = {
+      ...{ names: [name], boughtAt, currency, state: { at, is: cancelled_at ? ("cancelled" as const) : state } },
+      ...{ lines: { at, is: read.lines }, paid: { at, is: paid } },
+      refunds: Object.fromEntries(refunds.map((each) => [each.id, refundOf(each)])),
+    };
+    return { facts, lines: read.own };
   };
-  const refunds = listIn(payload, "refunds").map((raw, place) =>
-    placed(`refunds.${place}`, () => refundOf(raw, { id, currency, payload, attribute })),
-  );
-  const at = revisedAt(created_at, Math.max(updated_at ?? created_at, created_at + 1000 * ORDER_TOPICS.indexOf(topic)));
-  const bought = topic === CANCELLED ? [] : known.lines.map((each) => saleOf(each, { event: `shopify line ${each.id}`, at, currency }));
-  const paidBack = refunds.flatMap((each) => dividedRefund(each, known));
-  const left = known.lines.map(({ id, amount, attribution }) => {
-    const back = paidBack.reduce((sum, { line, amount }) => (line === id ? sum + amount : sum), 0);
-    return saleOf({ amount: Math.min(back - amount, 0), attribution }, { event: `shopify cancel ${id}`, at: cancelled_at ?? 0, currency });
+  return { ...common, told };
+}
+
+/** A line after its discounts. Units that were removed by an edit, and not by a refund, do not count. */
+function lineOf(
+  { price, quantity, current_quantity, discount_allocations, tax_lines }: v.InferOutput<typeof line>,
+  refunded: number,
+  { gross, included }: { readonly gross: boolean; readonly included: boolean },
+) {
+  const stated = price * quantity - sumOf(discount_allocations);
+  const taxes = tax_lines.reduce((sum, { price }) => sum + price, 0);
+  const whole = stated + (included ? (gross ? 0 : -taxes) : gross ? taxes : 0);
+  const removed = Math.max(quantity - (current_quantity ?? quantity) - refunded, 0);
+  const amount = quantity > 0 ? rounded((whole * (quantity - removed)) / quantity) : 0;
+  // A refund states its lines as prices do, with or without taxes.
+  return { amount, ...(stated > 0 && whole !== stated && { scale: whole / stated }) };
+}
+
+/** Whether a line of a refund has an impression. */
+function isOurs(payload: unknown, { attribute }: Terms): boolean {
+  return listIn(payload, "refund_line_items").some((each) => {
+    const item = (each as { readonly line_item?: unknown } | null)?.line_item;
+    return attribute(idsIn(item, "properties", "name"), payload, item);
   });
-  const sales = [
-    ...bought.flat(),
-    ...refunds.flatMap((each) => refundSales("shopify", each, known)),
-    ...(cancelled_at ? left.flat().filter(({ reward }) => reward < 0) : []),
-  ];
-  return { order: known, sales };
 }
 
-/** The sale of a line, if it has an impression. */
-function saleOf(
-  { amount, attribution }: Pick<Order["lines"][number], "amount" | "attribution">,
-  sale: Omit<Sale, "reward" | "attribution">,
-): Sale[] {
-  return attribution ? [{ ...sale, attribution, reward: rounded(amount) }] : [];
+/** A refund alone. */
+function refundFacts(payload: unknown): OrderFacts {
+  const { order_id: name } = fieldsOf(v.object({ order_id: id }), payload);
+  const own = fieldsOf(refund, payload);
+  return { names: [name], refunds: { [own.id]: refundOf(own) } };
 }
 
-/** A refund alone. It repeats the lines that it names, and not those of its order. */
-function refundReading(payload: unknown, attribute: Attribute): Pick<Reading, "refund"> {
-  const orderId = v.safeParse(v.object({ order_id: id }), payload);
-  const isOurs = listIn(payload, "refund_line_items").some((each) => refundAttribution(each, payload, attribute));
-  const ofOrder = orderId.success ? orderId.output.order_id : "";
-  return { refund: { order: ofOrder, isOurs, read: () => refundOf(payload, { id: ofOrder, payload, attribute }) } };
-}
-
-interface Refunding {
-  /** Id of the order. */
-  readonly id: string;
-  readonly currency?: string;
-  readonly payload: unknown;
-  readonly attribute: Attribute;
-}
-
-function refundOf(raw: unknown, { id: order, currency, payload, attribute }: Refunding): Refund {
-  const { id, created_at: at, refund_line_items: items, order_adjustments, transactions } = fieldsOf(refund, raw);
-  const rawItems = listIn(raw, "refund_line_items");
-  const lines = items.map(({ id, subtotal, line_item }, place) => {
-    return { id, line: line_item.id, amount: subtotal, attribution: refundAttribution(rawItems[place], payload, attribute) };
-  });
+function refundOf({
+  created_at: at,
+  refund_line_items: items,
+  order_adjustments,
+  transactions,
+}: v.InferOutput<typeof refund>): Stated<Refund> {
   const differences = order_adjustments.filter(({ kind }) => kind === "refund_discrepancy");
   const paid = transactions.filter(({ kind, status }) => kind === "refund" && (status ?? "success") === "success");
   // Without lines and adjustments, the payments alone state the amount.
   const rest = items.length + order_adjustments.length === 0 ? sumOf(paid) : -sumOf(differences);
-  const own = items.find(({ subtotal_set }) => subtotal_set)?.subtotal_set?.shop_money.currency_code;
-  return { id, order, at, currency: own ?? currency, lines, rest: rounded(rest) };
+  const subtotal = items.reduce((sum, item) => sum + item.subtotal, 0);
+  // Less than the lines' amounts may have been paid back.
+  const share = rest < 0 && subtotal > 0 ? Math.max(subtotal + rest, 0) / subtotal : 1;
+  const lines = items.map(({ subtotal, line_item }) => ({ line: line_item.id, amount: rounded(subtotal * share) }));
+  return { at, is: { lines, rest: rounded(Math.max(rest, 0)), madeAt: at, stands: true } };
 }
 
-function refundAttribution(item: unknown, payload: unknown, attribute: Attribute): ReturnType<Attribute> {
-  const { line_item } = (item ?? {}) as { readonly line_item?: unknown };
-  return attribute(idsIn(line_item, "properties"), payload, line_item);
-}
-
-/** Price of a line after its discounts. */
-function netOf({ price, quantity, discount_allocations }: v.InferOutput<typeof line>): number {
-  return rounded(price * quantity - sumOf(discount_allocations));
+/** A dispute. Shopify states no time of its change, so the time of its arrival counts. */
+function disputeFacts(payload: unknown, { now }: Terms): OrderFacts {
+  const { id: own, order_id: name, amount, type, status, initiated_at } = fieldsOf(dispute, payload);
+  const stands = type !== "inquiry" && (STANDS.dispute[status] ?? true);
+  return {
+    names: [name],
+    refunds: { [`dispute ${own}`]: { at: now, is: { lines: [], rest: amount, madeAt: initiated_at ?? now, stands } } },
+  };
 }
 
 const sumOf = (amounts: readonly { readonly amount: number }[]): number => amounts.reduce((sum, { amount }) => sum + amount, 0);
-
-/** Removes the error of a product of decimal fractions. */
-const rounded = (amount: number): number => Math.round(amount * 1e6) / 1e6;
-
-/** The values of the attributes of a list that may carry an impression id. */
-function idsIn(value: unknown, list: string): unknown[] {
-  const attributes = listIn(value, list) as readonly { readonly name?: unknown; readonly value?: unknown }[];
-  return NAMES.flatMap((name) => attributes.filter((each) => each?.name === name).map(({ value }) => value));
-}
-
-/** The list in a field as Shopify sent it, in which a key may have any place. */
-function listIn(value: unknown, name: string): readonly unknown[] {
-  const list = (value as Readonly<Record<string, unknown>> | null | undefined)?.[name];
-  return Array.isArray(list) ? list : [];
-}

@@ -1,15 +1,16 @@
+// Orders of senders: what their messages tell, and how many there are. One object of no model keeps them, because a message may name
+// neither an impression nor a model. Only that object has the tables.
+
+import type { OrderFacts } from "../../domain/orders/facts.ts";
+import { type OrderRecord, withFacts } from "../../domain/orders/order-record.ts";
 import type { Implemented, OrdersRpc } from "../../rpc/learner.ts";
-import type { OrderDay } from "../../rpc/message.ts";
+import type { CountedOrder, OrderDay } from "../../rpc/message.ts";
 import type { Parts } from "../parts.ts";
 
 const DAY_MS = 86_400_000;
-/** Days that an order is remembered, so that its later messages count no second time. */
+/** Days that an order is counted, so that its later messages count no second time. */
 const DAYS = 14;
 
-/**
- * Counts the orders that senders report. One object of no model does, because an order without an impression id names no model. Only
- * that object has the table.
- */
 export class Orders implements Implemented<OrdersRpc> {
   readonly #storage: DurableObjectStorage;
   #days?: readonly OrderDay[];
@@ -18,13 +19,41 @@ export class Orders implements Implemented<OrdersRpc> {
     this.#storage = storage;
   }
 
-  async countOrder(sender: string, id: string, attributed: boolean): Promise<null> {
+  /** Messages of one order come one after the other here, so none overwrites what another one tells, as in KV. */
+  async takeOrder(sender: string, facts: OrderFacts, keptUntil: number): Promise<OrderRecord> {
+    const { sql } = this.#storage;
+    return this.#storage.transactionSync(() => {
+      this.#open();
+      const stored = sql.exec<{ id: string; kept: number; record: string }>(
+        `SELECT DISTINCT r.id, r.kept, r.record FROM order_records r JOIN order_names n ON n.sender = r.sender AND n.id = r.id
+         WHERE r.sender = ? AND n.name IN (SELECT value FROM json_each(?)) ORDER BY r.id`,
+        sender,
+        JSON.stringify(facts.names),
+      );
+      const rows = stored.toArray();
+      const record = withFacts(
+        sender,
+        rows.map((row) => JSON.parse(row.record) as OrderRecord),
+        facts,
+      );
+      const kept = Math.max(keptUntil, ...rows.map((row) => row.kept));
+      for (const { id } of rows.slice(1)) sql.exec("DELETE FROM order_records WHERE sender = ? AND id = ?", sender, id);
+      sql.exec("INSERT OR REPLACE INTO order_records VALUES (?, ?, ?, ?)", sender, record.id, kept, JSON.stringify(record));
+      for (const name of record.facts.names) sql.exec("INSERT OR REPLACE INTO order_names VALUES (?, ?, ?)", sender, name, record.id);
+      const gone = sql.exec<{ sender: string; id: string }>("DELETE FROM order_records WHERE kept < ? RETURNING sender, id", Date.now());
+      for (const { sender, id } of gone.toArray()) sql.exec("DELETE FROM order_names WHERE sender = ? AND id = ?", sender, id);
+      return record;
+    });
+  }
+
+  async countOrder(sender: string, id: string, { attributed, reason }: CountedOrder): Promise<null> {
     const [today, gone] = [0, DAYS].map((days) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10));
     this.#storage.transactionSync(() => {
       this.#open();
-      const insert = "INSERT INTO orders VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET attributed = max(attributed, excluded.attributed)";
-      this.#storage.sql.exec(insert, sender, id, today, Number(attributed));
-      this.#storage.sql.exec("DELETE FROM orders WHERE day <= ?", gone);
+      const insert = `INSERT INTO counted_orders VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT DO UPDATE SET attributed = max(attributed, excluded.attributed), reason = excluded.reason`;
+      this.#storage.sql.exec(insert, sender, id, today, Number(attributed), reason);
+      this.#storage.sql.exec("DELETE FROM counted_orders WHERE day <= ?", gone);
     });
     this.#days = undefined;
     return null;
@@ -32,15 +61,20 @@ export class Orders implements Implemented<OrdersRpc> {
 
   async orders(): Promise<readonly OrderDay[]> {
     this.#open();
-    const query =
-      "SELECT sender, day, count(*) AS orders, sum(attributed) AS attributed FROM orders GROUP BY sender, day ORDER BY day DESC";
+    const query = `SELECT sender, day, reason, count(*) AS orders, sum(attributed) AS attributed FROM counted_orders
+      GROUP BY sender, day, reason ORDER BY day DESC, reason`;
     this.#days ??= this.#storage.sql.exec<OrderDay & Record<string, SqlStorageValue>>(query).toArray();
     return this.#days;
   }
 
   #open(): void {
     this.#storage.sql.exec(`
-      CREATE TABLE IF NOT EXISTS orders (sender TEXT, id TEXT, day TEXT, attributed INTEGER, PRIMARY KEY (sender, id)) WITHOUT ROWID;
-      CREATE INDEX IF NOT EXISTS orders_by_day ON orders (day)`);
+      CREATE TABLE IF NOT EXISTS counted_orders
+        (sender TEXT, id TEXT, day TEXT, attributed INTEGER, reason TEXT, PRIMARY KEY (sender, id)) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS counted_orders_by_day ON counted_orders (day);
+      CREATE TABLE IF NOT EXISTS order_records (sender TEXT, id TEXT, kept INTEGER, record TEXT, PRIMARY KEY (sender, id)) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS order_records_by_end ON order_records (kept);
+      CREATE TABLE IF NOT EXISTS order_names (sender TEXT, name TEXT, id TEXT, PRIMARY KEY (sender, name)) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS order_names_by_id ON order_names (sender, id)`);
   }
 }

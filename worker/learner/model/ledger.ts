@@ -73,7 +73,7 @@ function said<Event extends ConversionEvent>(events: readonly Event[], rules: Ru
 
 /** An event as it is stored. Only amounts and zeros can restate: other rewards always do. */
 export function storedForm<Event extends ConversionEvent | KeyedEvent>(event: Event, rules: Rules): Event {
-  const { currency: _, restates, ...rest } = event;
+  const { currency: _, renewal: __, restates, ...rest } = event;
   const reward = event.reward === null ? null : roundedReward(event.reward);
   const mayRestate = rules.goals?.[event.goal]?.value !== undefined || isZero({ reward }, rules);
   return { ...(rest as Event), reward, ...(restates && mayRestate && { restates }) };

@@ -1,0 +1,93 @@
+// What messages tell about one order. Facts merge to the same result in any order and repetition, because each field is a register.
+
+import { rankOf, type State } from "./states.ts";
+
+/** A value as a message states it. The greatest time wins. */
+export interface Stated<T> {
+  /** When the sender last changed the value, in ms since 1970. */
+  readonly at: number;
+  readonly is: T;
+}
+
+export interface OrderLine {
+  readonly id: string;
+  /** Major units, before refunds. Absent: all that was paid for goods. */
+  readonly amount?: number;
+  /** The amount that counts of each unit that a refund of the line states. Default: 1. */
+  readonly scale?: number;
+  /** When the line was bought, if not with its order. */
+  readonly boughtAt?: number;
+  readonly impressionId?: string;
+  /** Whether a join key, which is not stored, finds the impression. */
+  readonly keyed?: boolean;
+  /** The message's line is malformed. An earlier amount stays. */
+  readonly unread?: true;
+}
+
+/** Money that was paid back, or that a dispute has withdrawn. */
+export interface Refund {
+  /** Major units of each line. Of a line of unknown id, nothing changes. */
+  readonly lines: readonly { readonly line: string; readonly amount: number }[];
+  /** Major units that no line is named for. All lines bear it in proportion to their amounts. */
+  readonly rest: number;
+  readonly madeAt: number;
+  /** Whether the money stays paid back. A failed refund and a dispute that was won give it again. */
+  readonly stands: boolean;
+  /** Whether the sender's total of refunds has no part of it. */
+  readonly apart?: boolean;
+}
+
+/** All that is known of an order, or what one message tells. */
+export interface OrderFacts {
+  /** Ids by which messages know the order. */
+  readonly names: readonly string[];
+  /** The earliest time that a message states, in ms since 1970. */
+  readonly boughtAt?: number;
+  readonly currency?: string;
+  readonly state?: Stated<State>;
+  readonly lines?: Stated<readonly OrderLine[]>;
+  /** Major units that the customer paid. Null: what the lines add up to. */
+  readonly paid?: Stated<number | null>;
+  /** The share of the paid amount that is for goods, without shipping. */
+  readonly goods?: Stated<number>;
+  /** Total of the refunds until then, in major units. */
+  readonly refunded?: Stated<number>;
+  readonly refunds?: Readonly<Record<string, Stated<Refund>>>;
+  /** Whether the order renews a subscription. */
+  readonly renewal?: boolean;
+}
+
+/** Joins facts of one order. The operation is commutative, associative and idempotent. */
+export function merged(one: OrderFacts, other: OrderFacts): OrderFacts {
+  const refunds = { ...one.refunds };
+  for (const [id, refund] of Object.entries(other.refunds ?? {})) {
+    // A refund that has failed does not stand any more.
+    refunds[id] = later(Object.hasOwn(refunds, id) ? refunds[id] : undefined, refund, (each) => (each.stands ? 0 : 1)) as Stated<Refund>;
+  }
+  const boughtAt = Math.min(one.boughtAt ?? Number.POSITIVE_INFINITY, other.boughtAt ?? Number.POSITIVE_INFINITY);
+  const currency = [one.currency, other.currency].filter((each) => each !== undefined).sort()[0];
+  return compact({
+    names: [...new Set([...one.names, ...other.names])].sort(),
+    boughtAt: Number.isFinite(boughtAt) ? boughtAt : undefined,
+    currency,
+    state: later(one.state, other.state, rankOf),
+    lines: later(one.lines, other.lines, sumOf),
+    paid: later(one.paid, other.paid, (each) => each ?? 0),
+    goods: later(one.goods, other.goods, (each) => -each),
+    refunded: later(one.refunded, other.refunded, (each) => each),
+    refunds: Object.keys(refunds).length > 0 ? refunds : undefined,
+    renewal: one.renewal || other.renewal || undefined,
+  });
+}
+
+/** The later of two statements. Of one time, the greater `rank` wins, and then the greater text, so that the order does not matter. */
+function later<T>(one: Stated<T> | undefined, other: Stated<T> | undefined, rank: (value: T) => number): Stated<T> | undefined {
+  if (!one || !other) return one ?? other;
+  const ranks = [one.at - other.at, rank(one.is) - rank(other.is)].find((each) => each !== 0);
+  return (ranks ?? (JSON.stringify(one.is) < JSON.stringify(other.is) ? -1 : 1)) < 0 ? other : one;
+}
+
+const sumOf = (lines: readonly OrderLine[]): number => lines.reduce((sum, { amount = 0 }) => sum + amount, 0);
+
+/** An object without its undefined fields. */
+const compact = <T extends object>(value: T): T => Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as T;
