@@ -54,17 +54,18 @@ it("counts each order once, on the day of its first message, and each day by its
   expect((await figuresOf("erp")).days.map(({ day }: { day: string }) => day)).toEqual([dayAfter(14), dayAfter(1)]);
 });
 
-it("counts no message that reports no order, is malformed or is forged", async () => {
+it("counts no message that reports no order or is forged, and one that is malformed with its reason", async () => {
   const { ids } = await shown(1);
   await sent("quiet", configuration, { id: "A", at: 1 });
   await sent("quiet", configuration, { id: "A", at: 1, lines: [] });
   await order("quiet", undefined);
   await order("quiet", null);
-  expect((await sent("quiet", configuration, { id: "A", at: 1, lines: [{ seen: ids[0] }] })).status).toBe(422);
   const lines = JSON.stringify({ id: "A", at: 1, lines: [{}] });
   const env = { AFTERCLICK_SENDERS: JSON.stringify({ quiet: { header: "x-signature", ...configuration } }) };
   expect((await call("POST", "/v1/hooks/quiet", lines, { key: null, headers: { "x-signature": "ab".repeat(32) }, env })).status).toBe(401);
   expect((await figuresOf("quiet")).days).toEqual([]);
+  expect((await sent("quiet", configuration, { id: "A", at: 1, lines: [{ seen: ids[0] }] })).status).toBe(200);
+  expect((await figuresOf("quiet")).days).toEqual([{ day: TODAY, orders: 1, attributed: 1, ignored: { malformed: 1 } }]);
 });
 
 it("counts the orders of Stripe by their payments, and neither refunds nor sessions that take no money", async () => {

@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
 import { call, createModel, type Reply, show } from "./client.ts";
@@ -26,7 +27,15 @@ export function shopify(topic: string, payload: object | string, { changed = "",
   return call("POST", `/v1/hooks/shopify${query}`, body + changed, { key: null, headers, env: bindings });
 }
 
+/** Forgets the orders of earlier tests, so that each may use the same ids. */
+export async function forgetOrders(): Promise<void> {
+  await runInDurableObject(env.LEARNER.get(env.LEARNER.idFromName("~orders")), (_, { storage }) => {
+    for (const table of ["order_records", "order_names"]) storage.sql.exec(`DROP TABLE IF EXISTS ${table}`);
+  });
+}
+
 export async function shown(count: number): Promise<{ model: string; ids: string[] }> {
+  await forgetOrders();
   const model = await createModel({ goals });
   const ids = await show(model, ...Array.from({ length: count }, () => ({})));
   tick(MINUTE_MS);

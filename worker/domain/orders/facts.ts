@@ -62,7 +62,7 @@ export function merged(one: OrderFacts, other: OrderFacts): OrderFacts {
   const refunds = { ...one.refunds };
   for (const [id, refund] of Object.entries(other.refunds ?? {})) {
     // A refund that has failed does not stand any more.
-    refunds[id] = later(Object.hasOwn(refunds, id) ? refunds[id] : undefined, refund, (each) => (each.stands ? 0 : 1)) as Stated<Refund>;
+    refunds[id] = later(Object.hasOwn(refunds, id) ? refunds[id] : undefined, refund, ({ stands }) => [stands ? 0 : 1]) as Stated<Refund>;
   }
   const boughtAt = Math.min(one.boughtAt ?? Number.POSITIVE_INFINITY, other.boughtAt ?? Number.POSITIVE_INFINITY);
   const currency = [one.currency, other.currency].filter((each) => each !== undefined).sort()[0];
@@ -70,22 +70,26 @@ export function merged(one: OrderFacts, other: OrderFacts): OrderFacts {
     names: [...new Set([...one.names, ...other.names])].sort(),
     boughtAt: Number.isFinite(boughtAt) ? boughtAt : undefined,
     currency,
-    state: later(one.state, other.state, rankOf),
-    lines: later(one.lines, other.lines, sumOf),
-    paid: later(one.paid, other.paid, (each) => each ?? 0),
-    goods: later(one.goods, other.goods, (each) => -each),
-    refunded: later(one.refunded, other.refunded, (each) => each),
+    state: later(one.state, other.state, (state) => [rankOf(state)]),
+    lines: later(one.lines, other.lines, (lines) => [attributedOf(lines), sumOf(lines)]),
+    paid: later(one.paid, other.paid, (paid) => [paid ?? 0]),
+    goods: later(one.goods, other.goods, (share) => [-share]),
+    refunded: later(one.refunded, other.refunded, (total) => [total]),
     refunds: Object.keys(refunds).length > 0 ? refunds : undefined,
     renewal: one.renewal || other.renewal || undefined,
   });
 }
 
-/** The later of two statements. Of one time, the greater `rank` wins, and then the greater text, so that the order does not matter. */
-function later<T>(one: Stated<T> | undefined, other: Stated<T> | undefined, rank: (value: T) => number): Stated<T> | undefined {
+/** The later of two statements. Of one time, the greater `ranks` win, and then the greater text, so that the order does not matter. */
+function later<T>(one: Stated<T> | undefined, other: Stated<T> | undefined, ranks: (value: T) => number[]): Stated<T> | undefined {
   if (!one || !other) return one ?? other;
-  const ranks = [one.at - other.at, rank(one.is) - rank(other.is)].find((each) => each !== 0);
-  return (ranks ?? (JSON.stringify(one.is) < JSON.stringify(other.is) ? -1 : 1)) < 0 ? other : one;
+  const [own, others] = [one, other].map(({ at, is }) => [at, ...ranks(is)]);
+  const difference = own.map((each, place) => each - others[place]).find((each) => each !== 0);
+  return (difference ?? (JSON.stringify(one.is) < JSON.stringify(other.is) ? -1 : 1)) < 0 ? other : one;
 }
+
+const attributedOf = (lines: readonly OrderLine[]): number =>
+  lines.filter(({ impressionId, keyed }) => impressionId !== undefined || keyed).length;
 
 const sumOf = (lines: readonly OrderLine[]): number => lines.reduce((sum, { amount = 0 }) => sum + amount, 0);
 

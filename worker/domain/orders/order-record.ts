@@ -37,36 +37,38 @@ export function withFacts(sender: string, records: readonly OrderRecord[], facts
 
 function toldOf(order: string, refund: string, facts: OrderFacts, earlier: readonly Told[]): Told[] {
   const { state, boughtAt, refunded } = facts;
-  const before = new Map(earlier.map((each) => [each.event, each]));
   const told = new Map<string, Told>();
-  const tell = (event: string, line: string, amount: number, bought?: number, impressionId?: string) => {
-    const last = before.get(event);
+  const tell = (amount: number, { at: bought, ...named }: Omit<Told, "amount" | "at"> & { readonly at?: number }) => {
+    const key = keyOf(named);
+    const last = earlier.find((each) => keyOf(each) === key);
     const isNews = last ? last.amount !== amount : amount !== 0 && bought !== undefined;
     const at = last ? last.at + 1 : (bought ?? 0);
-    const own = last?.impressionId ?? impressionId;
-    if (isNews) told.set(event, { event, line, ...(own && { impressionId: own }), at, amount });
-    else if (last) told.set(event, last);
+    if (isNews) told.set(key, { ...named, at, amount });
+    else if (last) told.set(key, last);
   };
   const counts = state !== undefined && STATES[state.is].counts;
   for (const { line, paid, back } of lineAmounts(facts)) {
-    const [ofLine, ofRefund] = [`${order} ${line.id}`, `${refund} ${line.id}`];
-    const isOurs = line.impressionId !== undefined || line.keyed;
-    if (line.unread || !(isOurs || before.has(ofLine))) continue;
+    const { id, unread, keyed, boughtAt: at = boughtAt } = line;
+    const last = earlier.findLast((each) => each.event === `${order} ${id}`);
+    if (unread || !(line.impressionId ?? keyed ?? last)) continue;
+    const impressionId = line.impressionId ?? last?.impressionId;
+    const named = { line: id, ...(impressionId && { impressionId }) };
     // What does not count any more stays as an order that was paid back.
-    const bought = counts ? paid : (before.get(ofLine)?.amount ?? 0);
-    const at = line.boughtAt ?? boughtAt;
-    tell(ofLine, line.id, bought, at, line.impressionId);
-    const returned = counts ? back : Math.max(bought, 0);
-    // The refunds of an order that is not known by this name wait in the ledger for it.
-    if (state === undefined) tell(ofRefund, line.id, -back || 0, at ?? refunded?.at, line.impressionId);
-    else tell(ofRefund, line.id, -returned || 0, at, line.impressionId);
+    const bought = counts ? paid : last && last.impressionId === impressionId ? last.amount : 0;
+    tell(bought, { ...named, event: `${order} ${id}`, at });
+    // Without its state the order is not known by this name. Then its refunds wait in the ledger for it.
+    const returned = counts || !state ? back : Math.max(bought, 0);
+    tell(-returned || 0, { ...named, event: `${refund} ${id}`, at: at ?? (state ? undefined : refunded?.at) });
   }
   const unread = new Set(facts.lines?.is.flatMap(({ id, unread }) => (unread ? id : [])));
-  for (const { event, line } of earlier) {
-    if (told.has(event)) continue;
-    // The line was removed, or another message states the lines better.
-    if (unread.has(line) || facts.lines === undefined) told.set(event, before.get(event) as Told);
-    else tell(event, line, 0);
+  for (const each of earlier) {
+    if (told.has(keyOf(each))) continue;
+    // The line was removed, is another impression's by now, or another message states the lines better.
+    if (unread.has(each.line) || facts.lines === undefined) told.set(keyOf(each), each);
+    else tell(0, each);
   }
   return [...told.values()];
 }
+
+/** A record of an impression. Without an impression id it is one that a join key finds. */
+const keyOf = ({ event, impressionId = "" }: Pick<Told, "event" | "impressionId">): string => `${event} ${impressionId}`;

@@ -90,9 +90,9 @@ async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Pro
   };
   if (reading.ignored) return isOurs ? ignore(reading.ignored) : { ignored: type };
   const told = reading.told && readOf(reading.told);
-  if (told && "reason" in told && isOurs) return ignore(told);
-  if (!told || "reason" in told) {
-    if (!told || reading.orderId !== undefined) count(isOurs);
+  if (told && "reason" in told) return ignore(told);
+  if (!told) {
+    count(false);
     return { ignored: type };
   }
   if (told.lines.length > MOST_LINES) {

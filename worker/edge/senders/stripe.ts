@@ -123,14 +123,15 @@ function stateOf(form: StripeForm, object: Raw, ofType: State | undefined): Stat
 /** Ids by which events know the payment of an object, the best one first. */
 function namesOf(form: StripeForm, object: Raw): string[] {
   const payments = listIn(object.payments, "data").map((each) => idIn((each as Raw | null)?.payment, "payment_intent"));
+  const payment = idIn(object, "payment_intent");
   const byForm = {
-    session: [idIn(object, "payment_intent"), idIn(object, "invoice"), idIn(object, "id")],
+    session: payment ? [payment, idIn(object, "invoice")] : [idIn(object, "invoice") ?? idIn(object, "id")],
     intent: [idIn(object, "id"), idIn(object, "invoice")],
-    charge: [idIn(object, "payment_intent"), idIn(object, "id"), idIn(object, "invoice")],
-    refund: [idIn(object, "payment_intent"), idIn(object, "charge")],
-    dispute: [idIn(object, "payment_intent"), idIn(object, "charge")],
-    invoice: [idIn(object, "payment_intent"), ...payments, idIn(object, "id"), idIn(object, "charge")],
-    payment: [idIn(object.payment, "payment_intent"), idIn(object.payment, "charge"), idIn(object, "invoice")],
+    charge: [payment ?? idIn(object, "id"), idIn(object, "invoice")],
+    refund: [payment ?? idIn(object, "charge")],
+    dispute: [payment ?? idIn(object, "charge")],
+    invoice: [payment, ...payments, idIn(object, "id")],
+    payment: [idIn(object.payment, "payment_intent"), idIn(object, "invoice")],
   };
   return [...new Set(byForm[form].filter((name) => name !== undefined))];
 }
