@@ -16,7 +16,7 @@ const LEARNT_WITHIN_MS = 20_000;
 /** KV shows a write elsewhere within about a minute. */
 const LISTED_WITHIN_MS = 90_000;
 const POLL_MS = 250;
-const SENDERS = ["stripe", "shopify"];
+const SENDERS = ["stripe", "shopify", "woocommerce"];
 /** A name that no sender has. Its answer shows whether AFTERCLICK_SENDERS can be read. */
 const NO_SENDER = "doctor-invalid";
 /** Most failing models that a finding names. */
@@ -25,9 +25,15 @@ const MOST_NAMED = 5;
 const NO_ORIGIN = "https://doctor.invalid";
 
 /** Orders of a sender, as the worker's metrics state them. The newest day comes first. */
+interface Day {
+  readonly day: string;
+  readonly orders: number;
+  readonly attributed: number;
+  readonly ignored?: Readonly<Record<string, number>>;
+}
 interface SenderFigures {
   readonly sender: string;
-  readonly days: readonly { readonly day: string; readonly orders: number; readonly attributed: number }[];
+  readonly days: readonly Day[];
   readonly finding: string | null;
 }
 
@@ -312,10 +318,11 @@ class Examination {
     const { senders } = (await this.#call<{ senders: readonly SenderFigures[] }>("/metrics")).body;
     const findings = senders.flatMap(({ finding }) => finding ?? []);
     if (findings.length > 0) throw new Wrong(findings.join(". "));
-    const texts = senders.map(({ sender, days: [{ day, orders, attributed }] }) => {
-      return `; ${sender} on ${day}: ${attributed} of ${counted(orders, "order")} with an impression id or a key`;
+    const texts = senders.map(({ sender, days: [{ day, orders, attributed, ignored = {} }] }) => {
+      const reasons = Object.entries(ignored).map(([reason, count]) => `, ${count} ignored: ${reason}`);
+      return `; ${sender} on ${day}: ${attributed} of ${counted(orders, "order")} with an impression id or a key${reasons.join("")}`;
     });
-    return (on.length > 0 ? `${on.join(" and ")} may send` : "neither stripe nor shopify has a secret, so both are off") + texts.join("");
+    return (on.length > 0 ? `${on.join(" and ")} may send` : "no sender of orders has a secret, so all are off") + texts.join("");
   }
 
   async #statusOf(sender: string): Promise<number> {

@@ -65,8 +65,11 @@ function Orders({ senders }: Pick<Metrics, "senders">) {
       <h2>Orders with an impression</h2>
       <dl>
         {senders.map(({ sender, days }) => {
-          const texts = days.map(({ day, orders, attributed }) => `${whole(attributed)} of ${whole(orders)} on ${day}`);
-          return <Figure key={sender} name={sender} value={texts[0]} title={texts.join("; ")} />;
+          const texts = days.map(({ day, orders, attributed, ignored = {} }) => {
+            const reasons = Object.entries(ignored).map(([reason, count]) => `, ${whole(count)} ignored: ${reason}`);
+            return `${whole(attributed)} of ${whole(orders)} on ${day}${reasons.join("")}`;
+          });
+          return <Figure key={sender} name={sender} value={texts[0] ?? "none yet"} title={texts.join("; ")} />;
         })}
       </dl>
       {senders.map(

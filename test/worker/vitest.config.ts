@@ -30,8 +30,11 @@ export default defineConfig({
           AFTERCLICK_PUBLISHABLE_KEY: "publishable-key-of-the-tests",
           AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
           AFTERCLICK_TOKEN_KEY: "token-key-of-the-tests",
+          // Tests of windows do not depend on the senders in use.
+          AFTERCLICK_GRACE_MS: "300000",
           AFTERCLICK_STRIPE_SECRET: "whsec_stripe-secret-of-the-tests",
           AFTERCLICK_SHOPIFY_SECRET: "shopify-secret-of-the-tests",
+          AFTERCLICK_WOOCOMMERCE_SECRET: "woocommerce-secret-of-the-tests",
           AFTERCLICK_JOIN_KEY: "join-key-of-the-tests",
         },
       },

@@ -1,8 +1,9 @@
+// Orders of senders: what their messages add up to, how many there are, and what is wrong with them.
+
 import type { OrderFacts } from "../domain/orders/facts.ts";
 import type { OrderRecord } from "../domain/orders/order-record.ts";
 import { type Environment, graceMs, horizons } from "../environment.ts";
 import type { SenderFigures } from "../protocol/metrics-answer.ts";
-import { Problem } from "../protocol/problem.ts";
 import { learner } from "../rpc/learner-client.ts";
 import type { CountedOrder, OrderDay } from "../rpc/message.ts";
 
@@ -17,14 +18,8 @@ const MOST_IGNORED = 0.1;
 const HOUR_MS = 3_600_000;
 
 /** Adds what a message tells to its order. @throws {Problem} 503 if it cannot be stored, so that the sender sends the message again. */
-export async function takeOrder(env: Environment, sender: string, facts: OrderFacts, keptUntil: number): Promise<OrderRecord> {
-  try {
-    return await learner(env, OBJECT, (stub) => stub.takeOrder(sender, facts, keptUntil));
-  } catch (error) {
-    report(error as Error);
-    throw new Problem(503, "the order cannot be stored: send the message again");
-  }
-}
+export const takeOrder = (env: Environment, sender: string, facts: OrderFacts, keptUntil: number): Promise<OrderRecord> =>
+  learner(env, OBJECT, (stub) => stub.takeOrder(sender, facts, keptUntil));
 
 /** Counts an order that a sender has reported. A failure is logged: it must not make the sender repeat the order. */
 export async function countOrder(env: Environment, sender: string, id: string, order: CountedOrder): Promise<void> {

@@ -62,7 +62,8 @@ const securitySchemes = {
     type: "apiKey",
     in: "header",
     name: "stripe-signature",
-    description: "Stripe's signature. Shopify's is in x-shopify-hmac-sha256, that of another sender in the configured header.",
+    description:
+      "Stripe's signature. Shopify's is in x-shopify-hmac-sha256, WooCommerce's in x-wc-webhook-signature, that of another sender in the configured header.",
   },
 };
 

@@ -90,6 +90,7 @@ beforeEach(() => {
     "GET /v1/impressions/i-1": say({ status: "converted" }),
     "POST /v1/hooks/stripe": refuse(401),
     "POST /v1/hooks/shopify": refuse(404),
+    "POST /v1/hooks/woocommerce": refuse(404),
     "POST /v1/hooks/doctor-invalid": refuse(404),
   };
   for (const model of ["a", "b"]) {
@@ -232,7 +233,7 @@ const FINDINGS: Row[] = [
   ["origins", "wrong", `the list of origins cannot be read: ${"z".repeat(300)}`, { "OPTIONS */recommendations": long }],
   ["senders", "ok", "stripe and shopify may send", { "POST /v1/hooks/shopify": refuse(401) }],
   ["senders", "ok", "shopify may send", { "POST /v1/hooks/stripe": refuse(404), "POST /v1/hooks/shopify": refuse(401) }],
-  ["senders", "ok", "neither stripe nor shopify has a secret, so both are off", { "POST /v1/hooks/stripe": refuse(404) }],
+  ["senders", "ok", "no sender of orders has a secret, so all are off", { "POST /v1/hooks/stripe": refuse(404) }],
   ["senders", "ok", "stripe may send; shopify on 2026-11-28: 12 of 57 orders with an impression id or a key", metrics(shopify)],
   ["senders", "wrong", "0 of 57 orders of erp", metrics(shopify, { ...shopify, sender: "erp", finding: "0 of 57 orders of erp" })],
   ["senders", "wrong", `messages of shopify fail: ${"z".repeat(300)}`, { "POST /v1/hooks/shopify": long }],

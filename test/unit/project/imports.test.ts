@@ -81,6 +81,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/domain/conversion": [
     ...["afterclick", "src/publication", "worker/domain/ids", "worker/domain/model", "worker/domain/impression", "worker/protocol"],
   ],
+  "worker/domain/orders": [],
   "worker/domain/log": [
     ...[
       "worker/domain/ids",
@@ -94,7 +95,14 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/domain/figures": [
     ...["afterclick", "src/comparison", "src/values", "worker/domain/model", "worker/domain/impression", "type worker/protocol"],
   ],
-  "worker/openapi": ["worker/domain/archive", "worker/domain/log", "worker/edge/routes", "worker/edge/routes/models", "worker/protocol"],
+  "worker/openapi": [
+    "worker/domain/archive",
+    "worker/domain/log",
+    "worker/domain/orders",
+    "worker/edge/routes",
+    "worker/edge/routes/models",
+    "worker/protocol",
+  ],
   "worker/rpc": ["worker/environment.ts", "type worker/domain/*", "worker/protocol"],
   "worker/kv": ["worker/domain/*"],
   "worker/learner/store": [

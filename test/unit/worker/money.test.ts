@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { allotted, inMajor, refundedBy } from "../../../worker/domain/conversion/money.ts";
+import { allotted, inMajor } from "../../../worker/domain/orders/money.ts";
 
 it.each([
   ["EUR", 1999, 19.99],
@@ -31,26 +31,5 @@ it("allots all units, to nobody more than one beyond the fair share rounded up, 
       }
       expect(allotted(whole, all)).toEqual(all);
     }),
-  );
-});
-
-it("refunds a charge by any steps to the same amounts, and in full to nothing", () => {
-  fc.assert(
-    fc.property(
-      weights,
-      fc.integer({ min: 0, max: 50_000 }),
-      fc.array(fc.double({ min: 0, max: 1, noNaN: true })),
-      (items, shipping, shares) => {
-        const charge = items.reduce((sum, each) => sum + each, 0) + shipping;
-        const totals = [0, ...shares.map((share) => Math.floor(share * charge)).sort((a, b) => a - b), charge];
-        const changes = totals.slice(1).map((total, step) => refundedBy(items, charge, [totals[step], total], "EUR"));
-        for (const [place, item] of items.entries()) {
-          const sum = changes.reduce((total, step) => total + step[place], 0);
-          expect(sum).toBe(refundedBy(items, charge, [0, charge], "EUR")[place]);
-          expect(sum).toBeCloseTo(-item / 100, 3);
-          for (const step of changes) expect(step[place]).toBeLessThanOrEqual(0);
-        }
-      },
-    ),
   );
 });

@@ -196,6 +196,7 @@ const provocations: Record<number, (route: string, operation: Operation, story: 
   },
   async 422(route, operation, story) {
     if (operation.id === "reportFromPage") return ask(route, {}, { key: publishableKey, model: "-" });
+    if (operation.id === "takeHook") return call("POST", "/v1/hooks/stripe?goal=no+goal", {}, { key: null });
     return ask(route, { model: "-" }, bodyOf(operation, { ...story, now: story.now + HOUR_MS }));
   },
   async 429(route, operation, story) {

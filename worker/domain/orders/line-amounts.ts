@@ -1,5 +1,5 @@
-import { divided } from "../conversion/money.ts";
 import type { OrderFacts, OrderLine } from "./facts.ts";
+import { divided } from "./money.ts";
 
 /** What was paid for a line, and how much of it was paid back, in major units. */
 export interface LineAmount {

@@ -1,4 +1,4 @@
-// `POST /v1/hooks/:sender`: messages of Stripe, Shopify and others, as conversions of the impressions in their orders.
+// `POST /v1/hooks/:sender`: messages of Stripe, Shopify, WooCommerce and others, as conversions of the impressions in their orders.
 
 import { type Context, Hono } from "hono";
 import * as v from "valibot";
@@ -194,9 +194,9 @@ function textOf(value: unknown, most = 256): string | undefined {
 export const operations = (): Operations => ({
   "POST /v1/hooks/:sender": {
     id: "takeHook",
-    summary: "Report orders, as Stripe, Shopify or another sender does",
+    summary: "Report orders, as Stripe, Shopify, WooCommerce or another sender does",
     description:
-      "The payload is the sender's own, with its own signature. An impression id in it, or a key if the query has model and key, attributes each line. Messages of other types are ignored.",
+      "The payload is the sender's own, with its own signature. An impression id in it, or a key if the query has model and key, attributes each line. Whatever sending a message again cannot mend is ignored, with its reason.",
     key: "sender",
     query: hookQuery,
     body: { HookBody: hookBody() },

@@ -1,8 +1,8 @@
 // Payments and refunds of Stripe as facts. The API versions of the last two years differ in invoices alone.
 
 import * as v from "valibot";
-import { inMajor } from "../../domain/conversion/money.ts";
 import type { OrderFacts } from "../../domain/orders/facts.ts";
+import { inMajor } from "../../domain/orders/money.ts";
 import type { State } from "../../domain/orders/states.ts";
 import { INTENT_STATES, INVOICE_STATES, STANDS, STRIPE_EVENTS, type StripeForm } from "../../domain/orders/vendor-events.ts";
 import { Problem, unauthorised } from "../../protocol/problem.ts";

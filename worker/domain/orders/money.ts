@@ -1,7 +1,5 @@
 // Divides amounts of orders among their items, in whole minor units, such as cents, so that none is lost or made.
 
-import { roundedReward } from "./reward.ts";
-
 /** Digits of the minor unit in Stripe's API, other than 2. ISK and UGX have none, but their amounts are sent in hundredths. */
 const DIGITS: Readonly<Record<string, number>> = {
   ...Object.fromEntries("BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split(" ").map((code) => [code, 0])),
@@ -22,24 +20,6 @@ export function divided(amount: number, among: readonly number[], currency: stri
   const whole = weights.reduce((sum, weight) => sum + weight, 0);
   if (whole === 0) return among.map(() => 0);
   return allotted(Math.min(units, whole), weights).map((minor) => inMajor(minor, currency));
-}
-
-/**
- * Changes of each item's amount, in major units, while the refunds of a charge grow from one total to another. Changes of one item over
- * any steps from 0 to the full charge add up to the item's rounded amount.
- *
- * @param items minor units of each item.
- * @param charge minor units that were paid. The items' share of it bears their share of the refunds.
- * @param refunded totals in minor units before and after.
- */
-export function refundedBy(items: readonly number[], charge: number, refunded: readonly [number, number], currency: string): number[] {
-  const sum = items.reduce((total, item) => total + item, 0);
-  const whole = Math.max(sum, charge);
-  const [before, after] = refunded.map((total) => {
-    const seats = (BigInt(Math.min(total, charge)) * BigInt(whole)) / BigInt(charge);
-    return allotted(Number(seats), [...items, whole - sum]).map((minor) => roundedReward(inMajor(minor, currency)));
-  });
-  return items.map((_, place) => before[place] - after[place]);
 }
 
 /**
