@@ -123,6 +123,22 @@ it("says in words that almost no order has an id, once there are enough of them,
   expect((await figuresOf("theme")).finding).toBeNull();
 });
 
+it("says in words that many orders are ignored, and that the grace is too short for the sender", async () => {
+  const { ids } = await shown(1);
+  const paid = (id: number, currency: string) =>
+    stripe(session({ payment_intent: `pi_ignored_${id}`, amount_total: 100, currency, client_reference_id: ids[0] }));
+  for (let id = 0; id < 20; id++) await paid(id, id < 4 ? "usd" : "eur");
+  const { days, finding } = await figuresOf("stripe");
+  expect(days[0]).toEqual({ day: TODAY, orders: expect.any(Number), attributed: expect.any(Number), ignored: { currency: 4 } });
+  expect(finding).toMatch(
+    /^4 of \d+ orders of stripe were ignored on [\d-]+: currency\. See docs\/senders\.md\. stripe repeats a message for up to 72 hours/,
+  );
+  const leftOut = await figuresOf("stripe", { AFTERCLICK_GRACE_MS: "" });
+  expect(leftOut.finding).not.toMatch(/72 hours/);
+  await paid(0, "eur");
+  expect((await figuresOf("stripe")).days[0].ignored).toEqual({ currency: 3 });
+});
+
 it("needs no learner for an order to be taken, and no count for the metrics", async () => {
   const { ids } = await shown(1);
   const env = { LEARNER: learners(failing("countOrder", "orders")) };

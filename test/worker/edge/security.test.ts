@@ -548,8 +548,18 @@ describe("a variable", () => {
     ["0", 0],
     [60_000, 60_000],
     ["60000", 60_000],
-  ])("AFTERCLICK_GRACE_MS of %j is %s ms", (AFTERCLICK_GRACE_MS, ms) => {
-    expect(graceMs({ ...bindings, AFTERCLICK_GRACE_MS } as unknown as Environment)).toBe(ms);
+  ])("AFTERCLICK_GRACE_MS of %j is %s ms without a sender", (AFTERCLICK_GRACE_MS, ms) => {
+    expect(graceMs({ AFTERCLICK_GRACE_MS } as unknown as Environment)).toBe(ms);
+  });
+
+  it.each([
+    [300_000, {}],
+    [259_200_000, { AFTERCLICK_STRIPE_SECRET: "whsec_x", AFTERCLICK_SHOPIFY_SECRET: "x" }],
+    [172_800_000, { AFTERCLICK_SHOPIFY_SECRET: "x", AFTERCLICK_WOOCOMMERCE_SECRET: "x" }],
+    [86_400_000, { AFTERCLICK_WOOCOMMERCE_SECRET: "x" }],
+    [259_200_000, { AFTERCLICK_SENDERS: "{}" }],
+  ])("the default grace is as long as the senders in use repeat a message: %s ms", (ms, senders) => {
+    expect(graceMs({ ...senders } as unknown as Environment)).toBe(ms);
   });
 
   it.each(["5m", "-1", "1.5", "1e400", "NaN"])("AFTERCLICK_GRACE_MS is named without the value: %s", (AFTERCLICK_GRACE_MS) => {

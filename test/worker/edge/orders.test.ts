@@ -1,0 +1,556 @@
+import { env } from "cloudflare:workers";
+import { createHmac } from "node:crypto";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import page from "../../../docs/senders.md?raw";
+import { call, createModel, type Reply, show, statusesOf } from "../support/client.ts";
+import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
+import { forgetOrders, goals, metadataOf, rewardOf, seconds, sent, session, shopify, shown, stripe } from "../support/sent.ts";
+
+// Orders as the vendors report them in their stock payloads: each state, and what no repetition can mend.
+
+useClock();
+beforeEach(forgetOrders);
+beforeEach(() => void vi.spyOn(console, "info").mockReturnValue());
+
+let events = 0;
+const event = (type: string, object: object, more: object = {}) => ({
+  ...{ id: `evt_${++events}`, object: "event", api_version: "2026-09-30.clover", created: seconds(), livemode: true, type },
+  data: { object: { currency: "eur", ...object } },
+  ...more,
+});
+const intent = (object: object) =>
+  event("payment_intent.succeeded", { id: "pi_1", object: "payment_intent", status: "succeeded", ...object });
+const charge = (type: string, object: object) =>
+  event(type, { id: "ch_1", object: "charge", payment_intent: "pi_1", amount: 4000, amount_captured: 4000, amount_refunded: 0, ...object });
+const ignored = (reason: string | RegExp) => ({ status: 200, body: { reason: expect.stringMatching(reason) } });
+const text = (at: number) => new Date(at).toISOString();
+
+/** Sends messages in an order and in its reverse, each twice, and expects the same reward. */
+async function expectReward(messages: (id: string) => readonly (() => Promise<Reply>)[], reward: number | null): Promise<void> {
+  for (const reversed of [false, true]) {
+    const { ids } = await shown(1);
+    const all = messages(ids[0]);
+    for (const send of reversed ? all.toReversed() : all) {
+      expect((await send()).status).toBeLessThan(300);
+      await send();
+    }
+    // An order that is cancelled before it is known never had an amount.
+    expect((await rewardOf(ids[0])) ?? (reversed && reward === 0 ? 0 : null)).toBe(reward);
+  }
+}
+
+describe("stripe", () => {
+  const half = (id: string) => ({ metadata: { afterclick: `${id} 4000` } });
+  it.each<[what: string, reward: number | null, messages: (id: string) => readonly object[]]>([
+    ["a payment", 40, (id) => [intent({ amount_received: 4000, ...half(id) })]],
+    ["a partial capture", 15, (id) => [intent({ amount: 4000, amount_received: 1500, ...half(id) })]],
+    [
+      "a partial capture whose rest is released",
+      15,
+      (id) => [
+        event("payment_intent.amount_capturable_updated", { id: "pi_1", status: "requires_capture", amount: 4000, ...half(id) }),
+        charge("charge.captured", { captured: true, amount_captured: 1500, amount_refunded: 2500, ...half(id) }),
+      ],
+    ],
+    [
+      "a capture in part, then a refund of a part",
+      10,
+      (id) => [
+        intent({ amount_received: 1500, ...half(id) }),
+        charge("charge.refunded", { created: seconds(), amount_captured: 1500, amount_refunded: 3000, ...half(id) }),
+      ],
+    ],
+    [
+      "an authorisation that was never captured",
+      null,
+      (id) => [
+        event("payment_intent.amount_capturable_updated", { id: "pi_1", status: "requires_capture", ...half(id) }),
+        charge("charge.succeeded", { captured: false, ...half(id) }),
+        event("payment_intent.canceled", { id: "pi_1", status: "canceled", ...half(id) }, { created: seconds() + 9 }),
+      ],
+    ],
+    [
+      "a discount, shipping and taxes apart",
+      30,
+      (id) => [
+        session({
+          payment_intent: "pi_1",
+          amount_subtotal: 4000,
+          amount_total: 4300,
+          total_details: { amount_discount: 1000, amount_shipping: 700, amount_tax: 600 },
+          ...half(id),
+        }),
+        intent({ amount_received: 4300, ...half(id) }),
+      ],
+    ],
+    [
+      "a delayed payment that fails",
+      null,
+      (id) => [
+        session({ payment_intent: "pi_1", payment_status: "unpaid", amount_total: 4000, ...half(id) }),
+        event("checkout.session.async_payment_failed", { id: "cs_1", payment_intent: "pi_1", ...half(id) }, { created: seconds() + 99 }),
+      ],
+    ],
+    [
+      "a refund that fails",
+      40,
+      (id) => [
+        intent({ amount_received: 4000, ...half(id) }),
+        charge("charge.refunded", { created: seconds(), amount_refunded: 4000, ...half(id) }),
+        event("refund.created", {
+          id: "re_1",
+          amount: 4000,
+          payment_intent: "pi_1",
+          charge: "ch_1",
+          status: "pending",
+          created: seconds(),
+        }),
+        event(
+          "refund.failed",
+          { id: "re_1", amount: 4000, payment_intent: "pi_1", status: "failed", created: seconds() },
+          { created: seconds() + 5 },
+        ),
+      ],
+    ],
+    [
+      "a refund of a session that names the impression alone",
+      25,
+      (id) => [
+        session({ payment_intent: "pi_1", amount_total: 4000, client_reference_id: id }),
+        intent({ amount_received: 4000, metadata: {} }),
+        charge("charge.refunded", { amount_refunded: 1500, metadata: {} }),
+      ],
+    ],
+    [
+      "a dispute that is lost",
+      0,
+      (id) => [
+        intent({ amount_received: 4000, ...half(id) }),
+        event("charge.dispute.created", { id: "dp_1", amount: 4000, payment_intent: "pi_1", status: "needs_response" }),
+        event("charge.dispute.closed", { id: "dp_1", amount: 4000, payment_intent: "pi_1", status: "lost" }, { created: seconds() + 5 }),
+      ],
+    ],
+    [
+      "a dispute that is won",
+      40,
+      (id) => [
+        intent({ amount_received: 4000, ...half(id) }),
+        event("charge.dispute.created", { id: "dp_1", amount: 4000, payment_intent: "pi_1", status: "needs_response" }),
+        event("charge.dispute.closed", { id: "dp_1", amount: 4000, payment_intent: "pi_1", status: "won" }, { created: seconds() + 5 }),
+      ],
+    ],
+    [
+      "a subscription, whose invoice names its payment apart",
+      29,
+      (id) => [
+        event("invoice.paid", {
+          ...{ id: "in_1", status: "paid", billing_reason: "subscription_create", amount_paid: 4000, total: 4000 },
+          parent: { type: "subscription_details", subscription_details: { subscription: "sub_1", metadata: { afterclick: id } } },
+        }),
+        event("invoice_payment.paid", { id: "inpay_1", invoice: "in_1", payment: { type: "payment_intent", payment_intent: "pi_1" } }),
+        charge("charge.refunded", { amount_refunded: 1100, metadata: {} }),
+      ],
+    ],
+    [
+      "a subscription of an older version of the interface",
+      40,
+      (id) => [
+        session({ mode: "subscription", invoice: "in_1", subscription: "sub_1", amount_total: 4000, client_reference_id: id }),
+        event("invoice.payment_succeeded", {
+          ...{ id: "in_1", status: "paid", billing_reason: "subscription_create", amount_paid: 4000, payment_intent: "pi_1" },
+          subscription_details: { metadata: { afterclick: id } },
+        }),
+      ],
+    ],
+  ])("%s: %s", async (_, reward, messages) => {
+    await expectReward((id) => messages(id).map((message) => () => stripe(message)), reward);
+  });
+
+  it("a renewal counts if the goal says so", async () => {
+    for (const [renewals, reward] of [
+      [undefined, null],
+      ["first", null],
+      ["all", 40],
+    ] as const) {
+      await forgetOrders();
+      const model = await createModel({ goals: { purchase: { ...goals.purchase, renewals } } });
+      const [id] = await show(model, {});
+      tick(MINUTE_MS);
+      const metadata = { afterclick: id };
+      const invoice = { id: "in_2", status: "paid", billing_reason: "subscription_cycle", amount_paid: 4000, metadata };
+      const reply = await stripe(event("invoice.paid", invoice));
+      if (reward === null) expect(reply).toMatchObject(ignored(/^renewal: /));
+      expect(await rewardOf(id)).toBe(reward);
+    }
+  });
+});
+
+describe("shopify", () => {
+  const order = (id: string, more: object = {}, line: object = {}) => ({
+    ...{ id: 1001, currency: "EUR", created_at: text(Date.now()), updated_at: text(Date.now()), test: false, financial_status: "paid" },
+    ...{ note_attributes: [], refunds: [], customer: null, cancelled_at: null, taxes_included: true },
+    line_items: [
+      {
+        ...{ id: 11, product_id: 1, price: "40.00", quantity: 2, current_quantity: 2, discount_allocations: [] },
+        ...{ properties: [{ name: "_afterclick", value: id }], tax_lines: [], ...line },
+      },
+    ],
+    ...more,
+  });
+  const later = (seconds: number) => ({ updated_at: text(Date.now() + 1000 * seconds) });
+  const back = { id: 5, order_id: 1001, created_at: text(Date.now()), order_adjustments: [], transactions: [] };
+  const unit = { ...back, refund_line_items: [{ id: 55, quantity: 1, subtotal: "40.00", line_item: { id: 11 } }] };
+
+  it.each<[what: string, reward: number | null, messages: (id: string) => readonly [string, object][]]>([
+    [
+      "an edit",
+      40,
+      (id) => [
+        ["orders/create", order(id)],
+        ["orders/updated", order(id, later(2), { current_quantity: 1 })],
+      ],
+    ],
+    [
+      "an edit, and a refund of the other unit",
+      0,
+      (id) => [
+        ["orders/create", order(id)],
+        ["orders/updated", order(id, later(2), { current_quantity: 1 })],
+        ["refunds/create", unit],
+        ["orders/updated", order(id, { ...later(4), financial_status: "partially_refunded", refunds: [unit] }, { current_quantity: 0 })],
+      ],
+    ],
+    [
+      "a refund of a unit",
+      40,
+      (id) => [
+        ["orders/create", order(id)],
+        ["refunds/create", unit],
+        ["orders/updated", order(id, { ...later(2), refunds: [unit] }, { current_quantity: 1 })],
+      ],
+    ],
+    ["an unpaid order", null, (id) => [["orders/create", order(id, { financial_status: "pending" })]]],
+    [
+      "an authorised order that is voided",
+      null,
+      (id) => [
+        ["orders/create", order(id, { financial_status: "authorized" })],
+        ["orders/updated", order(id, { ...later(2), financial_status: "voided" })],
+      ],
+    ],
+    [
+      "an order that is paid in part",
+      20,
+      (id) => [["orders/create", order(id, { financial_status: "partially_paid", total_price: "80.00", total_outstanding: "60.00" })]],
+    ],
+    [
+      "an order that is paid in part, then wholly",
+      80,
+      (id) => [
+        ["orders/create", order(id, { financial_status: "partially_paid", total_price: "80.00", total_outstanding: "60.00" })],
+        ["orders/paid", order(id, later(2))],
+      ],
+    ],
+    [
+      "a cancelled order",
+      0,
+      (id) => [
+        ["orders/create", order(id)],
+        ["orders/cancelled", order(id, { ...later(2), cancelled_at: text(Date.now()) })],
+      ],
+    ],
+    ["included taxes", 64, (id) => [["orders/create", order(id, {}, { tax_lines: [{ price: "16.00" }] })]]],
+    ["taxes on top", 80, (id) => [["orders/create", order(id, { taxes_included: false }, { tax_lines: [{ price: "16.00" }] })]]],
+    [
+      "a refund with included taxes",
+      32,
+      (id) => [
+        ["orders/create", order(id, {}, { tax_lines: [{ price: "16.00" }] })],
+        ["refunds/create", unit],
+      ],
+    ],
+    [
+      "a dispute that is won",
+      80,
+      (id) => [
+        ["orders/create", order(id)],
+        ["disputes/create", { id: 9, order_id: 1001, type: "chargeback", amount: "80.00", status: "won" }],
+      ],
+    ],
+  ])("%s: %s", async (_, reward, messages) => {
+    await expectReward(
+      (id) =>
+        messages(id).map(
+          ([topic, payload]) =>
+            () =>
+              shopify(topic, payload),
+        ),
+      reward,
+    );
+  });
+
+  it("taxes count if the worker says gross", async () => {
+    for (const [included, reward] of [
+      [true, 80],
+      [false, 96],
+    ] as const) {
+      const { ids } = await shown(1);
+      const payload = order(ids[0], { taxes_included: included }, { tax_lines: [{ price: "16.00" }] });
+      await shopify("orders/create", payload, { env: { AFTERCLICK_AMOUNTS: "gross" } });
+      expect(await rewardOf(ids[0])).toBe(reward);
+    }
+  });
+
+  it("a test order counts only if the worker says so", async () => {
+    const { ids } = await shown(1);
+    expect(await shopify("orders/create", order(ids[0], { test: true }))).toMatchObject(ignored(/^test mode: .*AFTERCLICK_TEST_ORDERS/));
+    expect(await rewardOf(ids[0])).toBeNull();
+    await shopify("orders/create", order(ids[0], { test: true }), { env: { AFTERCLICK_TEST_ORDERS: "true" } });
+    expect(await rewardOf(ids[0])).toBe(80);
+  });
+});
+
+function woocommerce(topic: string, payload: object, { env: bindings = {} } = {}): Promise<Reply> {
+  const body = JSON.stringify(payload);
+  const signature = createHmac("sha256", env.AFTERCLICK_WOOCOMMERCE_SECRET as string)
+    .update(body)
+    .digest("base64");
+  const headers = { "x-wc-webhook-topic": topic, "x-wc-webhook-signature": signature };
+  return call("POST", "/v1/hooks/woocommerce", body, { key: null, headers, env: bindings });
+}
+
+/** An order as WooCommerce's REST API states it, with the fields that matter and some that do not. */
+const stockOrder = (id: string, more: object = {}) => ({
+  ...{
+    id: 727,
+    parent_id: 0,
+    number: "727",
+    order_key: "wc_order_58d2d042d1d",
+    created_via: "checkout",
+    version: "10.3.0",
+    status: "processing",
+  },
+  ...{ currency: "EUR", date_created: text(Date.now()).slice(0, 19), date_created_gmt: text(Date.now()).slice(0, 19) },
+  ...{
+    date_modified_gmt: text(Date.now()).slice(0, 19),
+    discount_total: "0.00",
+    shipping_total: "10.00",
+    total: "58.00",
+    total_tax: "8.00",
+  },
+  ...{ prices_include_tax: false, customer_id: 0, date_paid_gmt: null, meta_data: [{ id: 13106, key: "_other", value: { nested: true } }] },
+  line_items: [
+    {
+      ...{ id: 315, name: "Boots", product_id: 93, variation_id: 0, quantity: 1, subtotal: "40.00", total: "40.00", total_tax: "8.00" },
+      ...{ taxes: [{ id: 75, total: "8", subtotal: "8" }], sku: "", price: 40, meta_data: [{ id: 2095, key: "_afterclick", value: id }] },
+    },
+  ],
+  ...{ tax_lines: [], shipping_lines: [], fee_lines: [], coupon_lines: [], refunds: [] },
+  ...more,
+});
+const modified = (seconds: number) => ({ date_modified_gmt: text(Date.now() + 1000 * seconds).slice(0, 19) });
+
+describe("woocommerce", () => {
+  it.each<[what: string, reward: number | null, messages: (id: string) => readonly [string, object][]]>([
+    ["an order", 40, (id) => [["order.created", stockOrder(id)]]],
+    ["the id of the order", 40, (id) => [["order.created", stockOrder("", { meta_data: [{ id: 1, key: "_afterclick", value: id }] })]]],
+    ["a status with its prefix", 40, (id) => [["order.created", stockOrder(id, { status: "wc-completed" })]]],
+    [
+      "a status of the shop that is paid",
+      40,
+      (id) => [["order.created", stockOrder(id, { status: "packed", date_paid_gmt: text(Date.now()).slice(0, 19) })]],
+    ],
+    [
+      "a status of the shop after a known one",
+      40,
+      (id) => [
+        ["order.created", stockOrder(id)],
+        ["order.updated", stockOrder(id, { ...modified(9), status: "packed" })],
+      ],
+    ],
+    [
+      "a refund of a part, with its taxes",
+      20,
+      (id) => [
+        ["order.created", stockOrder(id)],
+        ["order.updated", stockOrder(id, { ...modified(9), refunds: [{ id: 78, reason: "", total: "-24.00" }] })],
+      ],
+    ],
+    [
+      "a refund that was deleted",
+      40,
+      (id) => [
+        ["order.updated", stockOrder(id, { ...modified(9), refunds: [{ id: 78, reason: "", total: "-24.00" }] })],
+        ["order.updated", stockOrder(id, modified(19))],
+      ],
+    ],
+    ...["checkout-draft", "pending", "on-hold", "failed", "cancelled", "trash", "refunded"].map(
+      (status): [string, null, (id: string) => readonly [string, object][]] => [
+        status,
+        null,
+        (id) => [["order.created", stockOrder(id, { status })]],
+      ],
+    ),
+  ])("%s: %s", async (_, reward, messages) => {
+    await expectReward(
+      (id) =>
+        messages(id).map(
+          ([topic, payload]) =>
+            () =>
+              woocommerce(topic, payload),
+        ),
+      reward,
+    );
+  });
+
+  it("a paid order that is cancelled, deleted and restored", async () => {
+    const { ids } = await shown(1);
+    const steps: [string, object, number][] = [
+      ["order.created", stockOrder(ids[0]), 40],
+      ["order.updated", stockOrder(ids[0], { ...modified(5), status: "cancelled" }), 0],
+      ["order.updated", stockOrder(ids[0], modified(9)), 40],
+      ["order.deleted", { id: 727 }, 0],
+      ["order.restored", stockOrder(ids[0], modified(90)), 40],
+    ];
+    for (const [topic, payload, reward] of steps) {
+      if (topic === "order.deleted") tick(MINUTE_MS / 2);
+      await woocommerce(topic, payload);
+      expect(await rewardOf(ids[0])).toBe(reward);
+    }
+  });
+
+  it("taxes count if the worker says gross, and an unsigned ping needs no secret", async () => {
+    const { ids } = await shown(1);
+    await woocommerce("order.created", stockOrder(ids[0]), { env: { AFTERCLICK_AMOUNTS: "gross" } });
+    expect(await rewardOf(ids[0])).toBe(48);
+    const ping = await call("POST", "/v1/hooks/woocommerce", "webhook_id=2", { key: null });
+    expect(ping).toMatchObject({ status: 200, body: { ignored: "ping" } });
+    expect((await call("POST", "/v1/hooks/woocommerce", '{"webhook_id":2}', { key: null })).status).toBe(401);
+  });
+});
+
+/** The senders of the documentation's examples. */
+const documented: Readonly<Record<string, { readonly secret: string; readonly header: string; readonly encoding: "hex" | "base64" }>> =
+  Object.assign({}, ...Array.from(page.matchAll(/```json\n([\s\S]*?)```/g), ([, json]) => JSON.parse(json)));
+
+function documentedSender(name: string, payload: object): Promise<Reply> {
+  const { secret, header, encoding, prefix = "" } = documented[name] as (typeof documented)[string] & { readonly prefix?: string };
+  const body = JSON.stringify(payload);
+  const headers = { [header]: prefix + createHmac("sha256", secret).update(body).digest(encoding) };
+  return call("POST", `/v1/hooks/${name}`, body, { key: null, headers, env: { AFTERCLICK_SENDERS: JSON.stringify(documented) } });
+}
+
+it("each example of the documentation takes its sender's own payload", async () => {
+  const { ids } = await shown(2);
+  const payloads: Readonly<Record<string, object>> = {
+    erp: { id: "A-1", created: seconds(), currency: "EUR", lines: [{ impression: ids[0], total: "29.95" }] },
+    woo: stockOrder(ids[1]),
+  };
+  expect(Object.keys(documented)).toEqual(Object.keys(payloads));
+  for (const [name, payload] of Object.entries(payloads)) expect(statusesOf(await documentedSender(name, payload))).toEqual(["applied"]);
+  expect((await Promise.all(ids.map(rewardOf))).map((reward) => reward.toFixed(2))).toEqual(["29.95", "40.00"]);
+  await documentedSender("woo", stockOrder(ids[1], { ...modified(5), refunds: [{ id: 1, reason: "", total: "-15.00" }] }));
+  expect(await rewardOf(ids[1])).toBe(25);
+  await documentedSender("woo", stockOrder(ids[1], { ...modified(9), status: "refunded" }));
+  expect(await rewardOf(ids[1])).toBe(0);
+});
+
+describe("bad input", () => {
+  it("an order of many messages, a refund before it and an edit of an order that never came", async () => {
+    const { ids } = await shown(1);
+    const line = (quantity: number) => ({
+      id: 1,
+      price: "10.00",
+      quantity: 5,
+      current_quantity: quantity,
+      properties: [{ name: "_afterclick", value: ids[0] }],
+    });
+    const order = (id: number, quantity: number, at: number) => ({
+      ...{ id, currency: "EUR", created_at: text(Date.now()), updated_at: text(Date.now() + 1000 * at), line_items: [line(quantity)] },
+    });
+    const back = { order_id: 7, created_at: text(Date.now()), refund_line_items: [], transactions: [{ kind: "refund", amount: "500.00" }] };
+    expect(await shopify("refunds/create", { ...back, id: 1 })).toMatchObject({ status: 200 });
+    // More is paid back than was paid.
+    expect(statusesOf(await shopify("orders/updated", order(7, 3, 5)))).toEqual(["applied", "applied"]);
+    expect(await rewardOf(ids[0])).toBe(0);
+    for (let at = 0; at < 200; at++) expect((await shopify("orders/updated", order(8, (7 * at) % 6, at))).status).toBeLessThan(300);
+    expect(await rewardOf(ids[0])).toBe(10 * ((7 * 199) % 6));
+  });
+
+  it("a key of a megabyte, and a state of tomorrow", async () => {
+    const model = await createModel({ goals });
+    const [id] = await show(model, {});
+    tick(MINUTE_MS);
+    const customer = "k".repeat(1_000_000);
+    const order = { id: 1, at: Date.now(), customer, lines: [{ total: 5 }] };
+    const sender = {
+      secret: "secret-of-a-configured-sender",
+      event: "$.id",
+      items: "$.lines",
+      reward: "total",
+      timestamp: "$.at",
+      model,
+      key: "$.customer",
+    };
+    expect((await sent("erp", sender, order)).status).toBe(200);
+    const metadata = { afterclick: `${id} 500` };
+    const tomorrow = { id: "pi_9", status: "teleported", amount_received: 500, metadata };
+    expect(await stripe(event("payment_intent.succeeded", tomorrow))).toMatchObject(ignored(/^unknown state: .*"teleported"/));
+    expect(await stripe(event("payment_intent.teleported", tomorrow))).toMatchObject({
+      status: 200,
+      body: { ignored: "payment_intent.teleported" },
+    });
+    expect(await rewardOf(id)).toBeNull();
+  });
+});
+
+it("each answer of the documentation's table is given", async () => {
+  const { ids } = await shown(2);
+  const amounts = { amount_received: 500, metadata: metadataOf([ids[0]], [500]) };
+  const order = (more: object = {}) => intent({ id: `pi_${++events}`, ...amounts, ...more });
+  const unsigned = (path: string, body: string) => call("POST", path, body, { key: null });
+  const provoked: Readonly<Record<string, () => Promise<Reply>>> = {
+    "202 ": () => stripe(order()),
+    "200 ": () => stripe(event("customer.created", {})),
+    "200 waits": () => stripe(event("payment_intent.processing", { id: "pi_waits", status: "processing", metadata: amounts.metadata })),
+    "200 test mode": () => stripe({ ...order(), livemode: false }),
+    "200 unknown state": () => stripe(order({ status: "teleported" })),
+    "200 malformed": () => stripe(order({ amount_received: "x" })),
+    "200 currency": () => stripe(order({ currency: "usd" })),
+    "200 goal": () => stripe(order(), { query: "?goal=nothing" }),
+    "200 reward": () => stripe(order({ amount_received: 10 ** 15, metadata: { afterclick: ids[0] } })),
+    "200 timestamp": () => stripe({ ...order(), created: seconds() - 7200 }),
+    "200 renewal": () =>
+      stripe(
+        event("invoice.paid", {
+          id: "in_9",
+          status: "paid",
+          billing_reason: "subscription_cycle",
+          amount_paid: 500,
+          metadata: { afterclick: ids[0] },
+        }),
+      ),
+    "200 too many lines": () =>
+      shopify("orders/paid", {
+        id: 9,
+        currency: "EUR",
+        created_at: text(Date.now()),
+        note_attributes: [{ name: "_afterclick", value: ids[1] }],
+        line_items: Array.from({ length: 501 }, (_, id) => ({ id, price: "1", quantity: 1 })),
+      }),
+    "400 ": () => stripe([]),
+    "401 ": () => unsigned("/v1/hooks/stripe", "{}"),
+    "404 ": () => unsigned("/v1/hooks/nobody", "{}"),
+    "413 ": () => unsigned("/v1/hooks/stripe", " ".repeat(2 ** 20 + 1)),
+    "422 ": () => unsigned("/v1/hooks/stripe?goal=no+goal", "{}"),
+  };
+  const table = page.slice(page.indexOf("| answer | reason |"));
+  const rows = Array.from(table.matchAll(/^\| (\d{3}) \| (?:`([^`]+)`)? ?\| /gm), ([, status, reason = ""]) => `${status} ${reason}`);
+  expect(rows).toEqual(Object.keys(provoked));
+  for (const [row, provoke] of Object.entries(provoked)) {
+    const { status, body } = await provoke();
+    const reason = status === 200 && body.reason ? body.reason.split(":")[0] : "";
+    expect(`${status} ${reason}`).toBe(row);
+  }
+  expect(await rewardOf(ids[0])).toBe(5);
+});
