@@ -14,6 +14,7 @@ import { extremes } from "./attack/groups/extremes.ts";
 import { growth } from "./attack/groups/growth.ts";
 import { kills } from "./attack/groups/kills.ts";
 import { logs } from "./attack/groups/logs.ts";
+import { orders, SENDER_SECRETS } from "./attack/groups/orders.ts";
 import { pageRights } from "./attack/groups/page-rights.ts";
 import { races } from "./attack/groups/races.ts";
 import { shares } from "./attack/groups/shares.ts";
@@ -29,7 +30,7 @@ const LONGEST_MS = 10 * 60_000;
 const GRACE_MS = 60_000;
 const PROGRESS = "{bar} {percentage}% | {tried} tried, {broke} broke | {group} | {duration_formatted}";
 
-const USAGE = `Attacks a local worker: keys, impression ids, webhooks, extremes of every schema, large amounts, hostile logs, the cost of a page's requests, the rights
+const USAGE = `Attacks a local worker: keys, impression ids, webhooks, extremes of every schema, large amounts, histories of orders, hostile logs, the cost of a page's requests, the rights
 of pages and their shares, what refusals disclose, races, growing shards and kills. Starts its own worker with empty state and touches no other.
 
 Usage: npm run attack [-- --seed N] [--minutes M]
@@ -51,10 +52,14 @@ async function main(values: Values<typeof options>): Promise<boolean> {
   const scale = numberIn("--minutes", values.minutes, 0.5, 8) / DEFAULT_MINUTES;
   // The whole content of a sender without its name.
   const { AFTERCLICK_JOIN_KEY: misplaced } = freshSecrets();
-  const variables = `AFTERCLICK_SENDERS='${JSON.stringify({ header: "x-signature", secret: misplaced })}'\n`;
+  const senders = Object.entries({
+    ...SENDER_SECRETS,
+    AFTERCLICK_SENDERS: `'${JSON.stringify({ header: "x-signature", secret: misplaced })}'`,
+  });
+  const variables = senders.map(([name, value]) => `${name}=${value}\n`).join("");
   return onStand({ graceMs: GRACE_MS, variables, longestMs: LONGEST_MS, advice: "Try fewer --minutes." }, ({ victim, base, secrets }) => {
     const groups = [
-      ...[auth, tokens, webhooks, extremes, amounts, logs, cost(() => victim.group)],
+      ...[auth, tokens, webhooks, extremes, amounts, orders, logs, cost(() => victim.group)],
       ...[pageRights, disclosure(misplaced), shares, races, growth, kills(victim, GRACE_MS)],
     ];
     return attack(groups, { target: new Target(base, secrets), board: new Scoreboard(), seed, scale });

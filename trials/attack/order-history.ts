@@ -38,13 +38,22 @@ export const ERP = {
   refunds: { items: "$.credits", amount: "amount" },
 } as const;
 
-const VENDORS = { stripe, shopify, woocommerce, erp };
+const WORLDS = { stripe, shopify, woocommerce, erp };
+const VENDORS = ["stripe", "shopify", "woocommerce", "erp"] as const;
 
-/** A history of one order, of which each line has an impression. @param now in ms since 1970. `name`: makes ids unique. */
-export function orderHistory(below: Below, { ids, now, name }: { ids: readonly string[]; now: number; name: number }): OrderHistory {
-  const vendors = Object.keys(VENDORS) as OrderMessage["vendor"][];
+interface Wanted {
+  readonly ids: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** Makes ids unique. */
+  readonly name: number;
+  readonly vendors?: readonly OrderMessage["vendor"][];
+}
+
+/** A history of one order, of which each line has an impression. */
+export function orderHistory(below: Below, { ids, now, name, vendors = VENDORS }: Wanted): OrderHistory {
   const vendor = vendors[below(vendors.length)];
-  const { sent, ...truth } = VENDORS[vendor]({ below, ids, name, start: Math.floor(now / 1000) });
+  const { sent, ...truth } = WORLDS[vendor]({ below, ids, name, start: Math.floor(now / 1000) });
   const needed = sent.filter(({ subject }, place) => below(3) > 0 || sent.findLastIndex((each) => each.subject === subject) === place);
   const messages = [...needed, ...needed.filter(() => below(3) === 0)].map(({ topic, payload }) => ({ vendor, topic, payload }));
   for (let place = messages.length - 1; place > 0; place--) {
