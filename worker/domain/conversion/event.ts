@@ -56,10 +56,7 @@ export const pageEvent = (impression: string, goal: string): string => `page ${i
 /** Whether a page has reported an event. */
 export const isOfPage = (event: string): boolean => /^page \S+ \S+$/.test(event);
 
-/**
- * Whether the name is that of a record of a sender, such as an order line. A record is known by its name, whichever message reports it and
- * at whatever time.
- */
+/** Whether the name is that of a record of a sender: an order line, or its refunds. Each version of a record has a time of its own. */
 export const isOfRecord = (event: string): boolean => /^\S+ (order|refund) \S/.test(event);
 
 type Named = Pick<GoalEvent, "goal" | "event" | "at">;

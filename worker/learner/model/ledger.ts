@@ -55,15 +55,13 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   if (late) status = "late";
   else if (!live) status = "orphan";
   else if (!silent && said(counts, rules).some((other) => isConflict(other, event))) status = "conflict";
-  const repeats = status === "applied" && isRepeated(counts, event);
   const change = live && status !== "late" ? new Fold(shownAt, rules, counts).apply(event) : undefined;
   store.conversions.insert(event, status, { idle: silent && !change });
   if (event.reward !== null && !silent && !isRefund(event, rules.goals))
     store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
-  const answer = repeats ? "duplicate" : status;
-  if (!live || !change) return { status: answer };
+  if (!live || !change) return { status };
   store.impressions.change(impression, outcomeOf(change.after), rules);
-  return { status: answer, change: { impression: appendedOf(impression), ...change } };
+  return { status, change: { impression: appendedOf(impression), ...change } };
 }
 
 /** The events that say something. */
@@ -129,8 +127,7 @@ function isKnown(earlier: readonly StoredConversion[], event: ConversionEvent): 
   // The time of a page's event is that of its arrival, so a repetition has another.
   if (isOfPage(event.event)) return versions.length > 0;
   // The table has one row for events that differ in `restates` alone. The first one counts.
-  if (versions.some(({ at, reward }) => at === event.at && reward === event.reward)) return true;
-  return isOfRecord(event.event) && nearest(versions, event.at, -1)?.reward === event.reward;
+  return versions.some(({ at, reward }) => at === event.at && reward === event.reward);
 }
 
 /** Whether something that counts or waits leaves no room for an event of another origin. */
@@ -140,16 +137,4 @@ function isOverruled(earlier: readonly StoredConversion[], { goal, event }: Conv
   if (isOfPage(event)) return valid.some((other) => other.goal === goal);
   // The address of a hook is not signed: another goal in it makes no second order.
   return isOfRecord(event) && valid.some((other) => other.event === event && other.goal !== goal);
-}
-
-/** Whether an event is an earlier report of a record whose next version has the same reward. It only makes the delay shorter. */
-function isRepeated(counts: readonly ConversionEvent[], { goal, event, at, reward }: ConversionEvent): boolean {
-  const versions = counts.filter((other) => other.goal === goal && other.event === event);
-  return isOfRecord(event) && nearest(versions, at, 1)?.reward === reward;
-}
-
-/** The version of an event that is next to a time, in one direction. */
-function nearest<Version extends ConversionEvent>(versions: readonly Version[], at: number, direction: 1 | -1): Version | undefined {
-  const beyond = versions.filter((version) => direction * (version.at - at) > 0);
-  return beyond.toSorted((a, b) => direction * (a.at - b.at))[0];
 }
