@@ -178,9 +178,16 @@ describe("stripe", () => {
       tick(MINUTE_MS);
       const metadata = { afterclick: id };
       const invoice = { id: "in_2", status: "paid", billing_reason: "subscription_cycle", amount_paid: 4000, metadata };
-      const reply = await stripe(event("invoice.paid", invoice));
-      if (reward === null) expect(reply).toMatchObject(ignored(/^renewal: /));
-      expect(await rewardOf(id)).toBe(reward);
+      const line = { id: 1, price: "40.00", quantity: 1, properties: [{ name: "_afterclick", value: id }] };
+      const billed = { id: 55, currency: "EUR", created_at: text(Date.now()), source_name: "subscription_contract", line_items: [line] };
+      const replies = [
+        await stripe(event("invoice.paid", invoice)),
+        await shopify("orders/create", billed),
+        await woocommerce("order.created", stockOrder(id, { created_via: "subscription" })),
+        await woocommerce("order.created", stockOrder(id, { id: 728, meta_data: [{ id: 1, key: "_subscription_renewal", value: "12" }] })),
+      ];
+      if (reward === null) for (const reply of replies) expect(reply).toMatchObject(ignored(/^renewal: /));
+      expect(await rewardOf(id)).toBe(reward && 4 * reward);
     }
   });
 });
@@ -348,6 +355,7 @@ const stockOrder = (id: string, more: object = {}) => ({
   ...{ tax_lines: [], shipping_lines: [], fee_lines: [], coupon_lines: [], refunds: [] },
   ...more,
 });
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const modified = (seconds: number) => ({ date_modified_gmt: text(Date.now() + 1000 * seconds).slice(0, 19) });
 
 describe("woocommerce", () => {
@@ -423,7 +431,7 @@ describe("woocommerce", () => {
     const { ids } = await shown(1);
     await woocommerce("order.created", stockOrder(ids[0]), { env: { AFTERCLICK_AMOUNTS: "gross" } });
     expect(await rewardOf(ids[0])).toBe(48);
-    const ping = await call("POST", "/v1/hooks/woocommerce", "webhook_id=2", { key: null });
+    const ping = await call("POST", "/v1/hooks/woocommerce", "webhook_id=2", { key: null, headers: FORM });
     expect(ping).toMatchObject({ status: 200, body: { ignored: "ping" } });
     expect((await call("POST", "/v1/hooks/woocommerce", '{"webhook_id":2}', { key: null })).status).toBe(401);
   });

@@ -70,8 +70,9 @@ async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Pro
   const { headers } = req.raw;
   const now = Date.now();
   const body = () => bodyBy(() => req.arrayBuffer());
-  // The body of a ping is short. Nothing else is read before it is verified.
-  if (Number(headers.get("content-length") ?? 0) < 64 && PING.test(new TextDecoder().decode(await body()))) return { ignored: "ping" };
+  // No message of an order is a form.
+  const isForm = headers.get("content-type")?.startsWith("application/x-www-form-urlencoded");
+  if (isForm && PING.test(new TextDecoder().decode(await body()))) return { ignored: "ping" };
   await sender.verify({ headers, body, now });
   c.set("verified", true);
   const { goal = DEFAULT_GOAL, ...options } = { ...query, ...sender.options };
@@ -112,7 +113,8 @@ async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Pro
   count(isOurs || conversions.length > 0, reason ?? null);
   if (conversions.length > 0) return { conversions };
   console.info(JSON.stringify({ sender: name, ignored: type }));
-  return { ignored: type, ...(isOurs && { reason: `waits: the order is ${order.facts.state?.is ?? "not known yet"}, and has no amount` }) };
+  const state = order.facts.state?.is;
+  return { ignored: type, ...((isOurs || !state) && { reason: `waits: the order is ${state ?? "not known yet"}, and has no amount` }) };
 }
 
 /** What a message tells, or why it is malformed. */

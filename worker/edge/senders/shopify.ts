@@ -105,6 +105,7 @@ function orderReading(type: string, payload: unknown, terms: Terms): Reading {
     const { total_price: total, total_outstanding: open } = own;
     const paid = state === "part" && total && open ? rounded((sum * Math.max(total - open, 0)) / total) : null;
     const facts = {
+      ...(valueAt("source_name", payload) === "subscription_contract" && { renewal: true }),
       ...{ names: [name], boughtAt, currency, state: { at, is: cancelled_at ? ("cancelled" as const) : state } },
       ...{ lines: { at, is: read.lines }, paid: { at, is: paid } },
       refunds: Object.fromEntries(refunds.map((each) => [each.id, refundOf(each)])),

@@ -31,36 +31,29 @@ const LINE = /^afterclick(_\d+)?$/;
 /** Form of an impression id. A `client_reference_id` of another form is the shop's own. */
 const IMPRESSION_ID = /^[\w-]{84,}$/;
 
-const minor = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+const minor = v.nullish(v.pipe(v.number(), v.safeInteger(), v.minValue(0)));
 const created = v.pipe(
   v.number(),
   v.safeInteger(),
   v.transform((seconds) => seconds * 1000),
 );
-const optional = v.nullish(minor);
-const part = v.nullish(v.looseObject({ amount_shipping: optional, amount_tax: optional }));
-const FORMS = {
-  session: v.object({ id, currency: code, amount_total: minor, total_details: part }),
-  intent: v.object({ id, currency: code, amount_received: optional, amount: optional }),
-  charge: v.object({
-    id,
-    currency: code,
-    amount: minor,
-    amount_captured: optional,
-    amount_refunded: v.nullish(minor, 0),
-    created: v.nullish(created),
-  }),
-  refund: v.object({ id, currency: code, amount: minor, created: v.nullish(created) }),
-  invoice: v.object({
-    id,
-    currency: code,
-    amount_paid: minor,
-    total: optional,
-    tax: optional,
-    shipping_cost: v.nullish(v.object({ amount_total: optional })),
-  }),
-};
-const message = v.object({ created });
+/** What objects say about money, in minor units. Each form has its own fields. */
+const stated = v.object({
+  ...{ id, currency: code, created: v.nullish(created) },
+  ...{ amount_total: minor, amount_received: minor, amount_paid: minor, amount: minor, amount_captured: minor, amount_refunded: minor },
+  total_details: v.nullish(v.object({ amount_shipping: minor, amount_tax: minor })),
+  ...{ total: minor, tax: minor, total_taxes: v.nullish(v.array(v.object({ amount: v.number() })), []) },
+  shipping_cost: v.nullish(v.object({ amount_total: minor })),
+});
+/** The field that has the amount that was paid. */
+const AMOUNTS = {
+  session: "amount_total",
+  intent: "amount_received",
+  invoice: "amount_paid",
+  charge: "amount",
+  refund: "amount",
+  dispute: "amount",
+} as const;
 
 /** Reasons of an invoice that bills a subscription again. */
 const RENEWALS = ["subscription_cycle", "subscription_update", "subscription_threshold"];
@@ -101,7 +94,7 @@ export function stripe(secrets: readonly string[]): Sender {
       if ((payload as { readonly livemode?: unknown }).livemode === false && !terms.tests) return { ...common, ignored: TEST_MODE };
       if (state === undefined) return { ...common, ignored: unknownState("data.object.status", object.status) };
       const { form } = event;
-      return { ...common, told: () => told(form, { object, payload, names: v.parse(v.array(v.string()), names), state, lines, terms }) };
+      return { ...common, told: () => told(form, { type, object, payload, names, state, lines, terms }) };
     },
   };
 }
@@ -146,27 +139,23 @@ function idIn(object: unknown, name: string): string | undefined {
 /** The lines that metadata states. Without any, the whole payment is one line. None if no line has an impression. */
 function rawLines(object: Raw, form: StripeForm, { attribute }: Terms): RawLine[] {
   if (form === "refund" || form === "dispute" || form === "payment") return [];
-  const subscription = [object.subscription_details, (object.parent as Raw | null | undefined)?.subscription_details] as (
-    | Raw
-    | null
-    | undefined
-  )[];
-  const invoiced = listIn(object.lines, "data").map((each) => (each as Raw | null)?.metadata);
-  const all = [...invoiced, ...subscription.map((each) => each?.metadata), object.metadata].filter((each) =>
-    v.is(v.record(v.string(), v.string()), each),
-  );
-  const stated = Object.entries(Object.assign({}, ...all) as Record<string, string>).filter(([name]) => LINE.test(name));
+  // An invoice has the metadata of its subscription, in a place that depends on the version of the interface.
+  const { subscription_details: older, parent } = object as { readonly [name: string]: Raw | null | undefined };
+  const newer = parent?.subscription_details as Raw | null | undefined;
+  const owners = [...listIn(object.lines, "data"), older, newer, object] as readonly (Raw | null | undefined)[];
+  const all = owners.map((owner) => owner?.metadata).filter((each) => v.is(v.record(v.string(), v.string()), each));
+  const named = Object.entries(Object.assign({}, ...all) as Record<string, string>).filter(([name]) => LINE.test(name));
   const reference = object.client_reference_id;
   const whole = typeof reference === "string" && IMPRESSION_ID.test(reference.trim()) ? reference : undefined;
-  const lines = stated.map(([name, text], place): RawLine => {
+  const lines = (named.length > 0 ? named : [["afterclick", ""]]).map(([name, text], place): RawLine => {
     const [id, amount = ""] = text.trim().split(/\s+/);
-    return { raw: { name, amount, single: stated.length === 1 }, place, attribution: attribute([id, whole], object) };
+    return { raw: { name, amount, single: named.length < 2 }, place, attribution: attribute([id, whole], object) };
   });
-  const one = { raw: { name: "afterclick", amount: "", single: true }, place: 0, attribution: attribute([whole], object) };
-  return [...lines, ...(lines.length === 0 ? [one] : [])].some(({ attribution }) => attribution) ? (lines.length > 0 ? lines : [one]) : [];
+  return lines.some(({ attribution }) => attribution) ? lines : [];
 }
 
 interface Message {
+  readonly type: string;
   readonly object: Raw;
   readonly payload: unknown;
   readonly names: readonly string[];
@@ -175,86 +164,56 @@ interface Message {
   readonly terms: Terms;
 }
 
-function told(form: StripeForm, { object, payload, names, state, lines, terms }: Message): Told {
-  const at = fieldsOf(message, payload).created;
+function told(form: StripeForm, { type, object, payload, names, state, lines, terms }: Message): Told {
+  const at = fieldsOf(v.object({ created }), payload).created;
   if (names.length === 0) throw new Problem(422, "data.object.id: expected the id of a payment");
   if (form === "payment") return { facts: { names }, lines: [] };
-  if (form === "refund" || form === "dispute") return { facts: { names, ...paidBack(form, object, at) }, lines: [] };
-  const money = moneyOf(form, object, state, terms);
+  // A payment that takes no money yet states neither an amount nor, of a session, a currency.
+  const money = state === "paid" || state === null || form === "charge" ? moneyOf(form, object, terms) : undefined;
+  if (form === "refund" || form === "dispute") {
+    const stands = STANDS[form][String(object.status)] ?? true;
+    const is = { lines: [], rest: money?.paid ?? 0, madeAt: money?.created ?? at, stands, ...(form === "dispute" && { apart: true }) };
+    return { facts: { names, refunds: { [String(object.id)]: { at, is } } }, lines: [] };
+  }
   const own = linesOf(
     lines,
-    (raw) => (raw as { readonly name: string }).name,
-    (raw) => lineOf(raw as RawAmount, money.currency ?? ""),
+    (raw) => (raw as RawAmount).name,
+    (raw) => lineOf(raw as RawAmount, money?.currency ?? String(object.currency).toUpperCase()),
   );
-  const isKnown = form !== "charge" || names[0] !== idIn(object, "id") || isPlaced(payload);
+  const isRefund = type === "charge.refunded";
+  // A refunded charge without a payment has an order of another name.
+  const isKnown = !isRefund || names[0] !== object.id;
+  const boughtAt = form === "charge" ? (money?.created ?? (isRefund ? undefined : at)) : at;
   const facts: OrderFacts = {
     names,
-    ...(money.currency && { currency: money.currency }),
+    ...(money && { currency: money.currency, paid: { at, is: money.paid } }),
     ...(own.lines.length > 0 && { lines: { at, is: own.lines } }),
-    ...(state === "paid" && { paid: { at, is: money.paid } }),
-    ...(money.goods !== undefined && { goods: { at, is: money.goods } }),
-    ...(money.refunded !== undefined && { refunded: { at, is: money.refunded } }),
-    // A charge without a payment has an order of another name, if the shop reports one.
+    ...(money?.goods !== undefined && { goods: { at, is: money.goods } }),
+    ...(form === "charge" && money && { refunded: { at, is: money.refunded } }),
     ...(isKnown && state && { state: { at, is: state } }),
-    ...(isKnown && money.boughtAt !== null && { boughtAt: money.boughtAt ?? at }),
+    ...(isKnown && boughtAt !== undefined && { boughtAt }),
     ...(form === "invoice" && RENEWALS.includes(String(object.billing_reason)) && { renewal: true }),
   };
   return { facts, lines: own.own };
 }
 
-/** Whether a charge is reported for its payment, and not for its refund. */
-const isPlaced = (payload: unknown): boolean => (payload as { readonly type: string }).type !== "charge.refunded";
-
-interface Money {
-  readonly currency?: string;
-  readonly paid: number;
-  /** Share of the paid amount that is for goods. */
-  readonly goods?: number;
-  readonly refunded?: number;
-  /** Null: the object does not say. Undefined: the time of the event. */
-  readonly boughtAt?: number | null;
-}
-
-/** What an object says about money, in major units. */
-function moneyOf(form: "session" | "intent" | "charge" | "invoice", object: Raw, state: State | null, { gross }: Terms): Money {
-  const unpaid = state !== "paid" && v.is(v.nullish(v.string()), object.currency);
-  const placed = <Schema extends v.GenericSchema>(schema: Schema): v.InferOutput<Schema> => {
-    return fieldsOf(v.object({ data: v.object({ object: schema }) }), { data: { object } }).data.object as v.InferOutput<Schema>;
-  };
-  // A payment that takes no money yet states neither an amount nor, of a session, a currency.
-  if (unpaid) return { currency: v.is(code, object.currency) ? object.currency.toUpperCase() : undefined, paid: 0 };
-  if (form === "session") {
-    const { currency, amount_total: total, total_details: details } = placed(FORMS.session);
-    const apart = (details?.amount_shipping ?? 0) + (gross ? 0 : (details?.amount_tax ?? 0));
-    return { currency, paid: inMajor(total, currency), ...(details && total > 0 && { goods: Math.max(total - apart, 0) / total }) };
-  }
-  if (form === "intent") {
-    const { currency, amount_received } = placed(v.object({ ...FORMS.intent.entries, amount_received: minor }));
-    return { currency, paid: inMajor(amount_received, currency) };
-  }
-  if (form === "invoice") {
-    const { currency, amount_paid, total, tax, shipping_cost } = placed(FORMS.invoice);
-    const taxes = listIn(object, "total_taxes").reduce((sum: number, each) => sum + Number((each as Raw | null)?.amount ?? 0), tax ?? 0);
-    const apart = (shipping_cost?.amount_total ?? 0) + (gross ? 0 : taxes);
-    return { currency, paid: inMajor(amount_paid, currency), ...(total && { goods: Math.max(total - apart, 0) / total }) };
-  }
-  const { currency, amount, amount_captured, amount_refunded, created } = placed(FORMS.charge);
-  const captured = amount_captured ?? amount;
+/** What an object says about money, in major units. `goods`: the share that is for goods. @throws {Problem} 422 naming the field. */
+function moneyOf(form: keyof typeof AMOUNTS, object: Raw, { gross }: Terms) {
+  const { data } = fieldsOf(v.object({ data: v.object({ object: stated }) }), { data: { object } });
+  const { currency, created, total_details: details, shipping_cost, tax, total_taxes, ...fields } = data.object;
+  const amount = fields[AMOUNTS[form]] ?? undefined;
+  if (amount === undefined) throw new Problem(422, `data.object.${AMOUNTS[form]}: expected a whole number of minor units`);
+  const taxes = details?.amount_tax ?? total_taxes?.reduce((sum, each) => sum + each.amount, tax ?? 0) ?? 0;
+  const apart = (details?.amount_shipping ?? shipping_cost?.amount_total ?? 0) + (gross ? 0 : taxes);
+  const total = fields.total ?? amount;
+  const captured = form === "charge" ? (fields.amount_captured ?? amount) : amount;
+  const refunded = fields.amount_refunded ?? 0;
   // Stripe counts the released rest of a partial capture among the refunds.
-  const released = amount_refunded >= amount - captured ? amount - captured : 0;
-  const isPlacedNow = object.payment_intent === undefined || object.payment_intent === null;
+  const released = refunded >= amount - captured ? amount - captured : 0;
   return {
-    ...{ currency, paid: inMajor(captured, currency), refunded: inMajor(amount_refunded - released, currency) },
-    boughtAt: created ?? (isPlacedNow && amount_refunded === 0 ? undefined : null),
+    ...{ currency, created, paid: inMajor(captured, currency), refunded: inMajor(refunded - released, currency) },
+    goods: (details || form === "invoice") && total > 0 ? Math.max(total - apart, 0) / total : undefined,
   };
-}
-
-/** A refund or a dispute. A lost dispute and a refund that stands keep their amount. */
-function paidBack(form: "refund" | "dispute", object: Raw, at: number): Pick<OrderFacts, "refunds"> {
-  const { id, amount, currency, created } = fieldsOf(FORMS.refund, object);
-  const stands = STANDS[form][String(object.status)] ?? true;
-  const is = { lines: [], rest: inMajor(amount, currency), madeAt: created ?? at, stands, ...(form === "dispute" && { apart: true }) };
-  return { refunds: { [id]: { at, is } } };
 }
 
 interface RawAmount {
