@@ -33,7 +33,7 @@ interface True {
 
 /** A configuration of the sender `erp`, which has the form of `AFTERCLICK_SENDERS`. */
 export const ERP = {
-  ...{ event: "$.number", items: "$.rows", line: "sku", impressionId: "notes[?@.name=='seen'].text", reward: "sum", currency: "$.money" },
+  ...{ event: "$.number", items: "$.rows", line: "sku", impressionId: "notes[name=seen].text", reward: "sum", currency: "$.money" },
   ...{ timestamp: "$.ordered", revised: "$.changed", unit: "seconds", when: { path: "$.phase", values: ["open", "done"] } },
   refunds: { items: "$.credits", amount: "amount" },
 } as const;

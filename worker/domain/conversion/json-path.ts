@@ -1,17 +1,15 @@
-/** The steps of a path: a name, the place in a list, or the first entry of a list that has a field of a value. */
-const STEP = /\[\?@\.([\w-]+)==(?:'([^']*)'|"([^"]*)")\]|([\w-]+)/g;
+/** The steps of a path: a name, the place in a list, or the first entry of a list whose field has a value. */
+const STEP = /\[([\w-]+)=([^\]]+)\]|([\w-]+)/g;
 
 /**
- * The value at a path such as `lines[0].price` or `meta_data[?@.key=='sku'].value`. Undefined if there is none. `part`: where a path
- * without `$.` starts.
+ * The value at a path such as `lines[0].price` or `meta_data[key=sku].value`. Undefined if there is none. `part`: where a path without
+ * `$.` starts.
  */
 export function valueAt(path: string, document: unknown, part: unknown = document): unknown {
   let value = path.startsWith("$.") ? document : part;
-  for (const [, field, single, double, name] of path.replace("$.", "").matchAll(STEP)) {
-    if (field !== undefined) {
-      const wanted = single ?? double;
-      value = Array.isArray(value) ? value.find((each) => String(own(each, field) ?? "") === wanted) : undefined;
-    } else value = own(value, name);
+  for (const [, field, wanted, name] of path.replace("$.", "").matchAll(STEP)) {
+    if (field === undefined) value = own(value, name);
+    else value = Array.isArray(value) ? value.find((each) => String(own(each, field) ?? "") === wanted) : undefined;
   }
   return value;
 }

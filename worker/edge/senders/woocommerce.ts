@@ -66,7 +66,7 @@ export function woocommerce(secrets: readonly string[]): Sender {
           },
         );
         const refunded = listIn(payload, "refunds").reduce((sum: number, raw) => sum + Math.abs(fieldsOf(refund, raw).total), 0);
-        const renews = valueAt("created_via", payload) === "subscription" || valueAt("meta_data[?@.key=='_subscription_renewal']", payload);
+        const renews = valueAt("created_via", payload) === "subscription" || valueAt("meta_data[key=_subscription_renewal]", payload);
         const facts = {
           ...(renews ? { renewal: true } : {}),
           ...{ names: [name], boughtAt, currency, state: { at, is: state }, lines: { at, is: read.lines } },
