@@ -11,7 +11,7 @@ export interface OrderMessage {
   readonly payload: object;
 }
 
-export interface OrderHistory {
+interface OrderHistory {
   /** In the order in which they are delivered: permuted, repeated, and without some that later ones make superfluous. */
   readonly messages: readonly OrderMessage[];
   /** Cents that the order comes to in the end. */

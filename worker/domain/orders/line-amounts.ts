@@ -2,7 +2,7 @@ import type { OrderFacts, OrderLine } from "./facts.ts";
 import { divided } from "./money.ts";
 
 /** What was paid for a line, and how much of it was paid back, in major units. */
-export interface LineAmount {
+interface LineAmount {
   readonly line: OrderLine;
   readonly paid: number;
   readonly back: number;

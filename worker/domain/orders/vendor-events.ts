@@ -3,7 +3,7 @@
 import type { State } from "./states.ts";
 
 /** What a message can do to the amount of its order. */
-export type Effect = "counts" | "takes back" | "gives again" | "states anew" | "waits" | "ignored";
+type Effect = "counts" | "takes back" | "gives again" | "states anew" | "waits" | "ignored";
 
 export interface VendorEvent {
   readonly effect: Effect;
