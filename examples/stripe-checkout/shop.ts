@@ -7,6 +7,8 @@
 // environment. Send Stripe's events to the worker, during development so:
 //
 //   stripe listen --forward-to localhost:8787/v1/hooks/stripe
+//
+// Orders of Stripe's test mode count if the worker has AFTERCLICK_TEST_ORDERS=true.
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import { html } from "hono/html";
