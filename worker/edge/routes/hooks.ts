@@ -81,9 +81,11 @@ async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Pro
   const terms = { headers, attribute: attributionBy(options, signer), gross: isGross(env), tests: countsTests(env), now };
   const reading = sender.read(payload, terms);
   const { type, isOurs = false } = reading;
-  const orderId = textOf(reading.orderId);
-  const count = (attributed: boolean, reason: string | null = null) =>
-    orderId && c.executionCtx.waitUntil(countOrder(env, name, orderId, { attributed, reason }));
+  const count = (attributed: boolean, reason: string | null = null): void => {
+    // An order that is malformed may lack its id.
+    const id = textOf(reading.orderId) ?? (reason ? "?" : undefined);
+    if (id && (reading.isOrder || reason)) c.executionCtx.waitUntil(countOrder(env, name, id, { attributed, reason }));
+  };
   const ignore = ({ reason, detail }: Ignored): Hooked => {
     if (isOurs) count(true, reason);
     console.info(JSON.stringify({ sender: name, ignored: type, reason }));

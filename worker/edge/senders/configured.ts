@@ -133,7 +133,7 @@ function readingOf(name: string, own: Configuration, payload: unknown, { attribu
     const back = (Array.isArray(list) ? list : []).map((each) => Math.abs(field(refunds.amount, amount, payload, each)));
     return { facts: { ...facts, refunded: { at, is: rounded(back.reduce((sum, each) => sum + each, 0)) } }, lines: read.own };
   };
-  return { type, orderId: valueAt(own.event, payload), isOurs, told };
+  return { type, orderId: valueAt(own.event, payload), isOrder: true, isOurs, told };
 }
 
 /** Names the line in a refusal, if the payload has several. */

@@ -56,8 +56,10 @@ export interface Reading {
   readonly type: string;
   /** Why the message is ignored. */
   readonly ignored?: Ignored;
-  /** The id by which the order is counted. Undefined: the message reports none. */
+  /** The id by which the order is counted. */
   readonly orderId?: unknown;
+  /** Whether the message reports an order, and not something that happened to one. */
+  readonly isOrder?: boolean;
   /** Whether a line has an impression. */
   readonly isOurs?: boolean;
   /** @throws {Problem} 422 naming the field. Absent if the message is ignored. */

@@ -61,7 +61,10 @@ export function shopify(secrets: readonly string[]): Sender {
       const type = terms.headers.get("x-shopify-topic") ?? "";
       const form = Object.hasOwn(SHOPIFY_EVENTS, type) ? SHOPIFY_EVENTS[type].form : undefined;
       if (form === "order") return orderReading(type, payload, terms);
-      if (form === "refund") return { type, isOurs: isOurs(payload, terms), told: () => ({ facts: refundFacts(payload), lines: [] }) };
+      if (form === "refund") {
+        const orderId = valueAt("order_id", payload);
+        return { type, orderId, isOurs: isOurs(payload, terms), told: () => ({ facts: refundFacts(payload), lines: [] }) };
+      }
       if (form === "dispute") return { type, told: () => ({ facts: disputeFacts(payload, terms), lines: [] }) };
       return { type };
     },
@@ -74,7 +77,7 @@ function orderReading(type: string, payload: unknown, terms: Terms): Reading {
   const lines = listIn(payload, "line_items").map((raw, place): RawLine => {
     return { raw, place, attribution: terms.attribute([...idsIn(raw, "properties", "name"), ...ofCart], payload, raw) };
   });
-  const common = { type, orderId: valueAt("id", payload), isOurs: lines.some(({ attribution }) => attribution) };
+  const common = { type, orderId: valueAt("id", payload), isOrder: true, isOurs: lines.some(({ attribution }) => attribution) };
   if (lines.length === 0) return common;
   if (valueAt("test", payload) === true && !terms.tests) return { ...common, ignored: TEST_MODE };
   const status = valueAt("financial_status", payload) ?? "paid";

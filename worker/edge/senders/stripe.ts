@@ -90,7 +90,7 @@ export function stripe(secrets: readonly string[]): Sender {
       const lines = rawLines(object, event.form, terms);
       const names = namesOf(event.form, object);
       const isOrder = event.effect === "counts" && state === "paid";
-      const common = { type, isOurs: lines.length > 0, ...(isOrder && { orderId: names[0] }) };
+      const common = { type, isOurs: lines.length > 0, isOrder, orderId: names[0] };
       if ((payload as { readonly livemode?: unknown }).livemode === false && !terms.tests) return { ...common, ignored: TEST_MODE };
       if (state === undefined) return { ...common, ignored: unknownState("data.object.status", object.status) };
       const { form } = event;

@@ -42,7 +42,6 @@ export function woocommerce(secrets: readonly string[]): Sender {
       // The signature does not cover the topic, so a message without one is read by its content.
       const type = terms.headers.get("x-wc-webhook-topic") ?? "order";
       if (type !== "order" && !Object.hasOwn(WOOCOMMERCE_EVENTS, type)) return { type };
-      const orderId = valueAt("id", payload);
       if (type === DELETED) return { type, told: () => deletion(payload, terms) };
       const [status, paidAt] = [valueAt("status", payload), valueAt("date_paid_gmt", payload)];
       const state = WOOCOMMERCE_STATES[String(status).replace(/^wc-/, "")] ?? (paidAt ? "paid" : undefined);
@@ -50,7 +49,7 @@ export function woocommerce(secrets: readonly string[]): Sender {
       const lines = listIn(payload, "line_items").map((raw, place) => {
         return { raw, place, attribution: terms.attribute([...idsIn(raw, "meta_data", "key"), ...ofOrder], payload, raw) };
       });
-      const common = { type, orderId, isOurs: lines.some(({ attribution }) => attribution) };
+      const common = { type, orderId: valueAt("id", payload), isOrder: true, isOurs: lines.some(({ attribution }) => attribution) };
       if (!state) return { ...common, ignored: unknownState("status", status) };
       const told = (): Told => {
         const { id: name, currency, date_created_gmt: boughtAt, date_modified_gmt } = fieldsOf(order, payload);
