@@ -1,10 +1,8 @@
-import { env } from "cloudflare:workers";
-import { createHmac } from "node:crypto";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import page from "../../../docs/senders.md?raw";
-import { call, createModel, type Reply, show, statusesOf } from "../support/client.ts";
+import { call, createModel, type Reply, show } from "../support/client.ts";
 import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
-import { forgetOrders, goals, metadataOf, rewardOf, seconds, sent, session, shopify, shown, stripe } from "../support/sent.ts";
+import { event, FORM, ignored, intent, modified, stockOrder, text, woocommerce } from "../support/orders.ts";
+import { forgetOrders, goals, rewardOf, seconds, session, shopify, shown, stripe } from "../support/sent.ts";
 
 // Orders as the vendors report them in their stock payloads: each state, and what no repetition can mend.
 
@@ -12,18 +10,8 @@ useClock();
 beforeEach(forgetOrders);
 beforeEach(() => void vi.spyOn(console, "info").mockReturnValue());
 
-let events = 0;
-const event = (type: string, object: object, more: object = {}) => ({
-  ...{ id: `evt_${++events}`, object: "event", api_version: "2026-09-30.clover", created: seconds(), livemode: true, type },
-  data: { object: { currency: "eur", ...object } },
-  ...more,
-});
-const intent = (object: object) =>
-  event("payment_intent.succeeded", { id: "pi_1", object: "payment_intent", status: "succeeded", ...object });
 const charge = (type: string, object: object) =>
   event(type, { id: "ch_1", object: "charge", payment_intent: "pi_1", amount: 4000, amount_captured: 4000, amount_refunded: 0, ...object });
-const ignored = (reason: string | RegExp) => ({ status: 200, body: { reason: expect.stringMatching(reason) } });
-const text = (at: number) => new Date(at).toISOString();
 
 /** Sends messages in an order and in its reverse, each twice, and expects the same reward. */
 async function expectReward(messages: (id: string) => readonly (() => Promise<Reply>)[], reward: number | null): Promise<void> {
@@ -317,47 +305,6 @@ describe("shopify", () => {
   });
 });
 
-function woocommerce(topic: string, payload: object, { env: bindings = {} } = {}): Promise<Reply> {
-  const body = JSON.stringify(payload);
-  const signature = createHmac("sha256", env.AFTERCLICK_WOOCOMMERCE_SECRET as string)
-    .update(body)
-    .digest("base64");
-  const headers = { "x-wc-webhook-topic": topic, "x-wc-webhook-signature": signature };
-  return call("POST", "/v1/hooks/woocommerce", body, { key: null, headers, env: bindings });
-}
-
-/** An order as WooCommerce's REST API states it, with the fields that matter and some that do not. */
-const stockOrder = (id: string, more: object = {}) => ({
-  ...{
-    id: 727,
-    parent_id: 0,
-    number: "727",
-    order_key: "wc_order_58d2d042d1d",
-    created_via: "checkout",
-    version: "10.3.0",
-    status: "processing",
-  },
-  ...{ currency: "EUR", date_created: text(Date.now()).slice(0, 19), date_created_gmt: text(Date.now()).slice(0, 19) },
-  ...{
-    date_modified_gmt: text(Date.now()).slice(0, 19),
-    discount_total: "0.00",
-    shipping_total: "10.00",
-    total: "58.00",
-    total_tax: "8.00",
-  },
-  ...{ prices_include_tax: false, customer_id: 0, date_paid_gmt: null, meta_data: [{ id: 13106, key: "_other", value: { nested: true } }] },
-  line_items: [
-    {
-      ...{ id: 315, name: "Boots", product_id: 93, variation_id: 0, quantity: 1, subtotal: "40.00", total: "40.00", total_tax: "8.00" },
-      ...{ taxes: [{ id: 75, total: "8", subtotal: "8" }], sku: "", price: 40, meta_data: [{ id: 2095, key: "_afterclick", value: id }] },
-    },
-  ],
-  ...{ tax_lines: [], shipping_lines: [], fee_lines: [], coupon_lines: [], refunds: [] },
-  ...more,
-});
-const FORM = { "content-type": "application/x-www-form-urlencoded" };
-const modified = (seconds: number) => ({ date_modified_gmt: text(Date.now() + 1000 * seconds).slice(0, 19) });
-
 describe("woocommerce", () => {
   it.each<[what: string, reward: number | null, messages: (id: string) => readonly [string, object][]]>([
     ["an order", 40, (id) => [["order.created", stockOrder(id)]]],
@@ -435,130 +382,4 @@ describe("woocommerce", () => {
     expect(ping).toMatchObject({ status: 200, body: { ignored: "ping" } });
     expect((await call("POST", "/v1/hooks/woocommerce", '{"webhook_id":2}', { key: null })).status).toBe(401);
   });
-});
-
-/** The senders of the documentation's examples. */
-const documented: Readonly<Record<string, { readonly secret: string; readonly header: string; readonly encoding: "hex" | "base64" }>> =
-  Object.assign({}, ...Array.from(page.matchAll(/```json\n([\s\S]*?)```/g), ([, json]) => JSON.parse(json)));
-
-function documentedSender(name: string, payload: object): Promise<Reply> {
-  const { secret, header, encoding, prefix = "" } = documented[name] as (typeof documented)[string] & { readonly prefix?: string };
-  const body = JSON.stringify(payload);
-  const headers = { [header]: prefix + createHmac("sha256", secret).update(body).digest(encoding) };
-  return call("POST", `/v1/hooks/${name}`, body, { key: null, headers, env: { AFTERCLICK_SENDERS: JSON.stringify(documented) } });
-}
-
-it("each example of the documentation takes its sender's own payload", async () => {
-  const { ids } = await shown(2);
-  const payloads: Readonly<Record<string, object>> = {
-    erp: { id: "A-1", created: seconds(), currency: "EUR", lines: [{ impression: ids[0], total: "29.95" }] },
-    woo: stockOrder(ids[1]),
-  };
-  expect(Object.keys(documented)).toEqual(Object.keys(payloads));
-  for (const [name, payload] of Object.entries(payloads)) expect(statusesOf(await documentedSender(name, payload))).toEqual(["applied"]);
-  expect((await Promise.all(ids.map(rewardOf))).map((reward) => reward.toFixed(2))).toEqual(["29.95", "40.00"]);
-  await documentedSender("woo", stockOrder(ids[1], { ...modified(5), refunds: [{ id: 1, reason: "", total: "-15.00" }] }));
-  expect(await rewardOf(ids[1])).toBe(25);
-  await documentedSender("woo", stockOrder(ids[1], { ...modified(9), status: "refunded" }));
-  expect(await rewardOf(ids[1])).toBe(0);
-});
-
-describe("bad input", () => {
-  it("an order of many messages, a refund before it and an edit of an order that never came", async () => {
-    const { ids } = await shown(1);
-    const line = (quantity: number) => ({
-      id: 1,
-      price: "10.00",
-      quantity: 5,
-      current_quantity: quantity,
-      properties: [{ name: "_afterclick", value: ids[0] }],
-    });
-    const order = (id: number, quantity: number, at: number) => ({
-      ...{ id, currency: "EUR", created_at: text(Date.now()), updated_at: text(Date.now() + 1000 * at), line_items: [line(quantity)] },
-    });
-    const back = { order_id: 7, created_at: text(Date.now()), refund_line_items: [], transactions: [{ kind: "refund", amount: "500.00" }] };
-    expect(await shopify("refunds/create", { ...back, id: 1 })).toMatchObject({ status: 200 });
-    // More is paid back than was paid.
-    expect(statusesOf(await shopify("orders/updated", order(7, 3, 5)))).toEqual(["applied", "applied"]);
-    expect(await rewardOf(ids[0])).toBe(0);
-    for (let at = 0; at < 200; at++) expect((await shopify("orders/updated", order(8, (7 * at) % 6, at))).status).toBeLessThan(300);
-    expect(await rewardOf(ids[0])).toBe(10 * ((7 * 199) % 6));
-  });
-
-  it("a key of a megabyte, and a state of tomorrow", async () => {
-    const model = await createModel({ goals });
-    const [id] = await show(model, {});
-    tick(MINUTE_MS);
-    const customer = "k".repeat(1_000_000);
-    const order = { id: 1, at: Date.now(), customer, lines: [{ total: 5 }] };
-    const sender = {
-      secret: "secret-of-a-configured-sender",
-      event: "$.id",
-      items: "$.lines",
-      reward: "total",
-      timestamp: "$.at",
-      model,
-      key: "$.customer",
-    };
-    expect((await sent("erp", sender, order)).status).toBe(200);
-    const metadata = { afterclick: `${id} 500` };
-    const tomorrow = { id: "pi_9", status: "teleported", amount_received: 500, metadata };
-    expect(await stripe(event("payment_intent.succeeded", tomorrow))).toMatchObject(ignored(/^unknown state: .*"teleported"/));
-    expect(await stripe(event("payment_intent.teleported", tomorrow))).toMatchObject({
-      status: 200,
-      body: { ignored: "payment_intent.teleported" },
-    });
-    expect(await rewardOf(id)).toBeNull();
-  });
-});
-
-it("each answer of the documentation's table is given", async () => {
-  const { ids } = await shown(2);
-  const amounts = { amount_received: 500, metadata: metadataOf([ids[0]], [500]) };
-  const order = (more: object = {}) => intent({ id: `pi_${++events}`, ...amounts, ...more });
-  const unsigned = (path: string, body: string) => call("POST", path, body, { key: null });
-  const provoked: Readonly<Record<string, () => Promise<Reply>>> = {
-    "202 ": () => stripe(order()),
-    "200 ": () => stripe(event("customer.created", {})),
-    "200 waits": () => stripe(event("payment_intent.processing", { id: "pi_waits", status: "processing", metadata: amounts.metadata })),
-    "200 test mode": () => stripe({ ...order(), livemode: false }),
-    "200 unknown state": () => stripe(order({ status: "teleported" })),
-    "200 malformed": () => stripe(order({ amount_received: "x" })),
-    "200 currency": () => stripe(order({ currency: "usd" })),
-    "200 goal": () => stripe(order(), { query: "?goal=nothing" }),
-    "200 reward": () => stripe(order({ amount_received: 10 ** 15, metadata: { afterclick: ids[0] } })),
-    "200 timestamp": () => stripe({ ...order(), created: seconds() - 7200 }),
-    "200 renewal": () =>
-      stripe(
-        event("invoice.paid", {
-          id: "in_9",
-          status: "paid",
-          billing_reason: "subscription_cycle",
-          amount_paid: 500,
-          metadata: { afterclick: ids[0] },
-        }),
-      ),
-    "200 too many lines": () =>
-      shopify("orders/paid", {
-        id: 9,
-        currency: "EUR",
-        created_at: text(Date.now()),
-        note_attributes: [{ name: "_afterclick", value: ids[1] }],
-        line_items: Array.from({ length: 501 }, (_, id) => ({ id, price: "1", quantity: 1 })),
-      }),
-    "400 ": () => stripe([]),
-    "401 ": () => unsigned("/v1/hooks/stripe", "{}"),
-    "404 ": () => unsigned("/v1/hooks/nobody", "{}"),
-    "413 ": () => unsigned("/v1/hooks/stripe", " ".repeat(2 ** 20 + 1)),
-    "422 ": () => unsigned("/v1/hooks/stripe?goal=no+goal", "{}"),
-  };
-  const table = page.slice(page.indexOf("| answer | reason |"));
-  const rows = Array.from(table.matchAll(/^\| (\d{3}) \| (?:`([^`]+)`)? ?\| /gm), ([, status, reason = ""]) => `${status} ${reason}`);
-  expect(rows).toEqual(Object.keys(provoked));
-  for (const [row, provoke] of Object.entries(provoked)) {
-    const { status, body } = await provoke();
-    const reason = status === 200 && body.reason ? body.reason.split(":")[0] : "";
-    expect(`${status} ${reason}`).toBe(row);
-  }
-  expect(await rewardOf(ids[0])).toBe(5);
 });

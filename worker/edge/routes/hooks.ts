@@ -80,7 +80,7 @@ async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Pro
   const payload = payloadOf(await req.text());
   const terms = { headers, attribute: attributionBy(options, signer), gross: isGross(env), tests: countsTests(env), now };
   const reading = sender.read(payload, terms);
-  const { type, isOurs = false } = reading;
+  const { type, isOurs = false, told } = reading;
   const count = (attributed: boolean, reason: string | null = null): void => {
     // An order that is malformed may lack its id.
     const id = textOf(reading.orderId) ?? (reason ? "?" : undefined);
@@ -91,13 +91,11 @@ async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Pro
     console.info(JSON.stringify({ sender: name, ignored: type, reason }));
     return { ignored: type, reason: `${reason}: ${detail}` };
   };
-  if (reading.ignored) return isOurs ? ignore(reading.ignored) : { ignored: type };
-  const told = reading.told && readOf(reading.told);
-  if (told && "reason" in told) return ignore(told);
   if (!told) {
     count(false);
     return { ignored: type };
   }
+  if ("reason" in told) return ignore(told);
   if (told.lines.length > MOST_LINES) {
     return ignore({
       reason: "too many lines",
@@ -117,16 +115,6 @@ async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Pro
   console.info(JSON.stringify({ sender: name, ignored: type }));
   const state = order.facts.state?.is;
   return { ignored: type, ...((isOurs || !state) && { reason: `waits: the order is ${state ?? "not known yet"}, and has no amount` }) };
-}
-
-/** What a message tells, or why it is malformed. */
-function readOf(read: () => Told): Told | Ignored {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof Problem) return { reason: "malformed", detail: error.message };
-    throw error;
-  }
 }
 
 /** Why a line is refused, in a word: the field that the refusal names. */

@@ -8,7 +8,7 @@ import { malformed } from "../../environment.ts";
 import { Problem, placed, unauthorised } from "../../protocol/problem.ts";
 import { got } from "../../protocol/sentence.ts";
 import { hookQuery, jsonPath } from "./hook-query.ts";
-import { amount, currency, fieldsOf, id, linesOf, type Reading, type Sender, type Terms, type Told } from "./sender.ts";
+import { amount, currency, fieldsOf, id, linesOf, type Reading, type Sender, type Terms, toldBy } from "./sender.ts";
 import { senderTime, UNITS, zone } from "./sender-time.ts";
 import { bytesOf, isSigned } from "./signature.ts";
 
@@ -89,7 +89,7 @@ function readingOf(name: string, own: Configuration, payload: unknown, { attribu
   // A payload without the list reports something else.
   const listed = own.items === undefined ? [payload] : (valueAt(own.items, payload) ?? []);
   if (!Array.isArray(listed)) {
-    return { type, ignored: { reason: "malformed", detail: `${own.items}: expected a list, got ${got(listed)}` } };
+    return { type, told: { reason: "malformed", detail: `${own.items}: expected a list, got ${got(listed)}` } };
   }
   if (listed.length === 0) return { type };
   const paths = [own.impressionId ?? []].flat();
@@ -106,7 +106,7 @@ function readingOf(name: string, own: Configuration, payload: unknown, { attribu
   });
   const isOurs = lines.some(({ attribution }) => attribution);
   if (isOurs) type = `${name} order`;
-  const told = (): Told => {
+  const told = toldBy(() => {
     const order = field(own.event, id, payload);
     const time = senderTime(own);
     let [at, money] = [0, undefined as string | undefined];
@@ -132,7 +132,7 @@ function readingOf(name: string, own: Configuration, payload: unknown, { attribu
     const list = valueAt(refunds.items, payload) ?? [];
     const back = (Array.isArray(list) ? list : []).map((each) => Math.abs(field(refunds.amount, amount, payload, each)));
     return { facts: { ...facts, refunded: { at, is: rounded(back.reduce((sum, each) => sum + each, 0)) } }, lines: read.own };
-  };
+  });
   return { type, orderId: valueAt(own.event, payload), isOrder: true, isOurs, told };
 }
 

@@ -54,16 +54,14 @@ export interface Told {
 export interface Reading {
   /** Type of the message, as its sender names it. */
   readonly type: string;
-  /** Why the message is ignored. */
-  readonly ignored?: Ignored;
   /** The id by which the order is counted. */
   readonly orderId?: unknown;
   /** Whether the message reports an order, and not something that happened to one. */
   readonly isOrder?: boolean;
   /** Whether a line has an impression. */
   readonly isOurs?: boolean;
-  /** @throws {Problem} 422 naming the field. Absent if the message is ignored. */
-  readonly told?: () => Told;
+  /** Absent if messages of this type do not matter. */
+  readonly told?: Told | Ignored;
 }
 
 /** Why a message is ignored: a name for the counts, and a sentence. */
@@ -89,6 +87,16 @@ export interface Sender {
   /** @throws {Problem} 401 */
   readonly verify: (request: SignedRequest) => Promise<void>;
   readonly read: (payload: unknown, terms: Terms) => Reading;
+}
+
+/** What `read` returns, or why the message is malformed. */
+export function toldBy(read: () => Told): Told | Ignored {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Problem) return { reason: "malformed", detail: error.message };
+    throw error;
+  }
 }
 
 /** Reads a payload. @throws {Problem} 422 naming the field. */

@@ -20,7 +20,7 @@ import {
   type Sender,
   TEST_MODE,
   type Terms,
-  type Told,
+  toldBy,
   unknownState,
 } from "./sender.ts";
 import { bytesOf, isSigned } from "./signature.ts";
@@ -63,9 +63,9 @@ export function shopify(secrets: readonly string[]): Sender {
       if (form === "order") return orderReading(type, payload, terms);
       if (form === "refund") {
         const orderId = valueAt("order_id", payload);
-        return { type, orderId, isOurs: isOurs(payload, terms), told: () => ({ facts: refundFacts(payload), lines: [] }) };
+        return { type, orderId, isOurs: isOurs(payload, terms), told: toldBy(() => ({ facts: refundFacts(payload), lines: [] })) };
       }
-      if (form === "dispute") return { type, told: () => ({ facts: disputeFacts(payload, terms), lines: [] }) };
+      if (form === "dispute") return { type, told: toldBy(() => ({ facts: disputeFacts(payload, terms), lines: [] })) };
       return { type };
     },
   };
@@ -79,11 +79,11 @@ function orderReading(type: string, payload: unknown, terms: Terms): Reading {
   });
   const common = { type, orderId: valueAt("id", payload), isOrder: true, isOurs: lines.some(({ attribution }) => attribution) };
   if (lines.length === 0) return common;
-  if (valueAt("test", payload) === true && !terms.tests) return { ...common, ignored: TEST_MODE };
+  if (valueAt("test", payload) === true && !terms.tests) return { ...common, told: TEST_MODE };
   const status = valueAt("financial_status", payload) ?? "paid";
   const state = Object.hasOwn(SHOPIFY_STATES, String(status)) ? SHOPIFY_STATES[String(status)] : undefined;
-  if (!state) return { ...common, ignored: unknownState("financial_status", status) };
-  const told = (): Told => {
+  if (!state) return { ...common, told: unknownState("financial_status", status) };
+  const told = toldBy(() => {
     const { id: name, currency, created_at: boughtAt, updated_at, cancelled_at, ...own } = fieldsOf(order, payload);
     // The signature does not cover the topic.
     if (type === CANCELLED && !cancelled_at) {
@@ -114,7 +114,7 @@ function orderReading(type: string, payload: unknown, terms: Terms): Reading {
       refunds: Object.fromEntries(refunds.map((each) => [each.id, refundOf(each)])),
     };
     return { facts, lines: read.own };
-  };
+  });
   return { ...common, told };
 }
 

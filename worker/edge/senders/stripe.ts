@@ -18,6 +18,7 @@ import {
   TEST_MODE,
   type Terms,
   type Told,
+  toldBy,
   unknownState,
 } from "./sender.ts";
 import { bytesOf, isSigned, joined } from "./signature.ts";
@@ -91,10 +92,10 @@ export function stripe(secrets: readonly string[]): Sender {
       const names = namesOf(event.form, object);
       const isOrder = event.effect === "counts" && state === "paid";
       const common = { type, isOurs: lines.length > 0, isOrder, orderId: names[0] };
-      if ((payload as { readonly livemode?: unknown }).livemode === false && !terms.tests) return { ...common, ignored: TEST_MODE };
-      if (state === undefined) return { ...common, ignored: unknownState("data.object.status", object.status) };
+      if ((payload as { readonly livemode?: unknown }).livemode === false && !terms.tests) return { ...common, told: TEST_MODE };
+      if (state === undefined) return { ...common, told: unknownState("data.object.status", object.status) };
       const { form } = event;
-      return { ...common, told: () => told(form, { type, object, payload, names, state, lines, terms }) };
+      return { ...common, told: toldBy(() => told(form, { type, object, payload, names, state, lines, terms })) };
     },
   };
 }

@@ -17,6 +17,7 @@ import {
   type Sender,
   type Terms,
   type Told,
+  toldBy,
   unknownState,
 } from "./sender.ts";
 import { senderTime } from "./sender-time.ts";
@@ -42,7 +43,7 @@ export function woocommerce(secrets: readonly string[]): Sender {
       // The signature does not cover the topic, so a message without one is read by its content.
       const type = terms.headers.get("x-wc-webhook-topic") ?? "order";
       if (type !== "order" && !Object.hasOwn(WOOCOMMERCE_EVENTS, type)) return { type };
-      if (type === DELETED) return { type, told: () => deletion(payload, terms) };
+      if (type === DELETED) return { type, told: toldBy(() => deletion(payload, terms)) };
       const [status, paidAt] = [valueAt("status", payload), valueAt("date_paid_gmt", payload)];
       const state = WOOCOMMERCE_STATES[String(status).replace(/^wc-/, "")] ?? (paidAt ? "paid" : undefined);
       const ofOrder = idsIn(payload, "meta_data", "key");
@@ -50,8 +51,8 @@ export function woocommerce(secrets: readonly string[]): Sender {
         return { raw, place, attribution: terms.attribute([...idsIn(raw, "meta_data", "key"), ...ofOrder], payload, raw) };
       });
       const common = { type, orderId: valueAt("id", payload), isOrder: true, isOurs: lines.some(({ attribution }) => attribution) };
-      if (!state) return { ...common, ignored: unknownState("status", status) };
-      const told = (): Told => {
+      if (!state) return { ...common, told: unknownState("status", status) };
+      const told = toldBy(() => {
         const { id: name, currency, date_created_gmt: boughtAt, date_modified_gmt } = fieldsOf(order, payload);
         const at = date_modified_gmt ?? boughtAt;
         let whole = 0;
@@ -73,7 +74,7 @@ export function woocommerce(secrets: readonly string[]): Sender {
           ...{ paid: { at, is: rounded(whole) }, refunded: { at, is: rounded(refunded) } },
         };
         return { facts, lines: read.own };
-      };
+      });
       return { ...common, told };
     },
   };
