@@ -106,3 +106,25 @@ it("facts merge in any order, grouping and repetition", () => {
     { numRuns: 300 },
   );
 });
+
+it("a thousand messages of one order are one record, which tells of each change once", () => {
+  const order = (place: number) => ({
+    ...{ id: 1, currency: "EUR", created_at: new Date(NOW).toISOString(), updated_at: new Date(NOW + 1000 * place).toISOString() },
+    line_items: [{ id: 5, price: "10", quantity: 9, current_quantity: place % 9, properties: [{ name: "_afterclick", value: IDS[0] }] }],
+  });
+  const messages = Array.from(
+    { length: 1000 },
+    (_, place) => ({ vendor: "shopify", topic: "orders/updated", payload: order(place) }) as const,
+  );
+  const below = seeded(3);
+  const { records, told } = deliver(
+    messages
+      .map((each) => ({ each, place: below(1e9) }))
+      .toSorted((a, b) => a.place - b.place)
+      .map(({ each }) => each),
+  );
+  expect(records).toHaveLength(1);
+  expect(JSON.stringify(records).length).toBeLessThan(1000);
+  expect(centsOf(told)).toEqual([0, 0, 0]);
+  expect(centsOf(deliver(messages.slice(0, 999)).told)).toEqual([8000, 0, 0]);
+});

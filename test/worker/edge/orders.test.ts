@@ -31,6 +31,13 @@ describe("stripe", () => {
   const half = (id: string) => ({ metadata: { afterclick: `${id} 4000` } });
   it.each<[what: string, reward: number | null, messages: (id: string) => readonly object[]]>([
     ["a payment", 40, (id) => [intent({ amount_received: 4000, ...half(id) })]],
+    [
+      "a payment that states shipping and taxes",
+      30,
+      (id) => [
+        intent({ amount_received: 4000, amount_details: { shipping: { amount: 600 }, tax: { total_tax_amount: 400 } }, ...half(id) }),
+      ],
+    ],
     ["a partial capture", 15, (id) => [intent({ amount: 4000, amount_received: 1500, ...half(id) })]],
     [
       "a partial capture whose rest is released",

@@ -45,6 +45,9 @@ const stated = v.object({
   total_details: v.nullish(v.object({ amount_shipping: minor, amount_tax: minor })),
   ...{ total: minor, tax: minor, total_taxes: v.nullish(v.array(v.object({ amount: v.number() })), []) },
   shipping_cost: v.nullish(v.object({ amount_total: minor })),
+  amount_details: v.nullish(
+    v.object({ shipping: v.nullish(v.object({ amount: minor })), tax: v.nullish(v.object({ total_tax_amount: minor })) }),
+  ),
 });
 /** The field that has the amount that was paid. */
 const AMOUNTS = {
@@ -201,11 +204,22 @@ function told(form: StripeForm, { type, object, payload, names, state, lines, te
 /** What an object says about money, in major units. `goods`: the share that is for goods. @throws {Problem} 422 naming the field. */
 function moneyOf(form: keyof typeof AMOUNTS, object: Raw, { gross }: Terms) {
   const { data } = fieldsOf(v.object({ data: v.object({ object: stated }) }), { data: { object } });
-  const { currency, created, total_details: details, shipping_cost, tax, total_taxes, ...fields } = data.object;
+  const {
+    currency,
+    created,
+    total_details: ofSession,
+    amount_details: ofPayment,
+    shipping_cost,
+    tax,
+    total_taxes,
+    ...fields
+  } = data.object;
   const amount = fields[AMOUNTS[form]] ?? undefined;
   if (amount === undefined) throw new Problem(422, `data.object.${AMOUNTS[form]}: expected a whole number of minor units`);
-  const taxes = details?.amount_tax ?? total_taxes?.reduce((sum, each) => sum + each.amount, tax ?? 0) ?? 0;
-  const apart = (details?.amount_shipping ?? shipping_cost?.amount_total ?? 0) + (gross ? 0 : taxes);
+  const ofInvoice = total_taxes?.reduce((sum, each) => sum + each.amount, tax ?? 0);
+  const taxes = ofSession?.amount_tax ?? ofPayment?.tax?.total_tax_amount ?? ofInvoice ?? 0;
+  const shipping = ofSession?.amount_shipping ?? ofPayment?.shipping?.amount ?? shipping_cost?.amount_total ?? 0;
+  const apart = shipping + (gross ? 0 : taxes);
   const total = fields.total ?? amount;
   const captured = form === "charge" ? (fields.amount_captured ?? amount) : amount;
   const refunded = fields.amount_refunded ?? 0;
@@ -213,7 +227,8 @@ function moneyOf(form: keyof typeof AMOUNTS, object: Raw, { gross }: Terms) {
   const released = refunded >= amount - captured ? amount - captured : 0;
   return {
     ...{ currency, created, paid: inMajor(captured, currency), refunded: inMajor(refunded - released, currency) },
-    goods: (details || form === "invoice") && total > 0 ? Math.max(total - apart, 0) / total : undefined,
+    // Of a payment, only its session may know.
+    goods: (ofSession || apart > 0 || form === "invoice") && total > 0 ? Math.max(total - apart, 0) / total : undefined,
   };
 }
 
