@@ -16,7 +16,7 @@ import { bodyBy, valid } from "../../protocol/validation.ts";
 import { forgeryLimit, type Signed } from "../access/rate-limit.ts";
 import { countOrder, takeOrder } from "../order-figures.ts";
 import { type HookQuery, hookQuery } from "../senders/hook-query.ts";
-import type { Attribute, Attribution, Ignored, ReadLine, Told } from "../senders/sender.ts";
+import type { Attribute, Attribution, Ignored, OrderMessage, Reading, ReadLine } from "../senders/sender.ts";
 import { senderOf } from "../senders/sender-of.ts";
 import { tokenSigner } from "../token-signer.ts";
 import { type ConversionResult, ingestNamed } from "./conversions.ts";
@@ -37,6 +37,10 @@ const PING = /^webhook_id=\d{1,20}$/;
 const DAY_MS = 86_400_000;
 /** How long an order without an impression is kept, in case a later message names one. Senders repeat a message for three days at most. */
 const WAITS_MS = 7 * DAY_MS;
+/** The fields of a conversion by which the model or the worker refuses it. Anything else is a malformed line. */
+const FIELD = /^(currency|goal|reward|timestamp|renewal): (.*)$/s;
+/** The reason of an order without an amount, which is in order. */
+const WAITS = "waits";
 /** The longest window of a model. Only the learner knows the window of a key. */
 const LONGEST_MS = 366 * DAY_MS;
 
@@ -58,8 +62,8 @@ export const hooks = new Hono<Signed>().post("/v1/hooks/:sender", forgeryLimit, 
 type Hooked = { readonly conversions: ConversionResult[] } | { readonly ignored: string; readonly reason?: string };
 
 /**
- * Verifies a message of a sender, adds it to its order, and takes the order's amounts as conversions. What sending the message again
- * cannot mend is ignored with its reason, because a sender switches an address off that refuses its messages.
+ * Verifies a message of a sender and takes it. What sending the message again cannot mend is ignored with its reason, because a sender
+ * switches an address off that refuses its messages.
  *
  * @throws {Problem} 404 without such a sender, 401 if the signature is wrong, 400 if the body is no message, and 503 if the order cannot be
  * stored. Then the sender sends the message again.
@@ -76,51 +80,50 @@ async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Pro
   await sender.verify({ headers, body, now });
   c.set("verified", true);
   const { goal = DEFAULT_GOAL, ...options } = { ...query, ...sender.options };
-  const signer = tokenSigner(env);
-  const payload = payloadOf(await req.text());
-  const terms = { headers, attribute: attributionBy(options, signer), gross: isGross(env), tests: countsTests(env), now };
-  const reading = sender.read(payload, terms);
-  const { type, isOurs = false, told } = reading;
-  const count = (attributed: boolean, reason: string | null = null): void => {
+  const attribute = attributionBy(options, tokenSigner(env));
+  const terms = { headers, attribute, gross: isGross(env), tests: countsTests(env), now };
+  const reading = sender.read(payloadOf(await req.text()), terms);
+  const { conversions = [], ignored } = await taken(env, name, reading, goal);
+  const { type, isOurs = false } = reading;
+  const reason = ignored && ignored.reason !== WAITS ? ignored.reason : null;
+  if (reason ? isOurs : reading.isOrder) {
     // An order that is malformed may lack its id.
     const id = textOf(reading.orderId) ?? (reason ? "?" : undefined);
-    if (id && (reading.isOrder || reason)) c.executionCtx.waitUntil(countOrder(env, name, id, { attributed, reason }));
-  };
-  const ignore = ({ reason, detail }: Ignored): Hooked => {
-    if (isOurs) count(true, reason);
-    console.info(JSON.stringify({ sender: name, ignored: type, reason }));
-    return { ignored: type, reason: `${reason}: ${detail}` };
-  };
-  if (!told) {
-    count(false);
-    return { ignored: type };
+    const attributed = isOurs || conversions.length > 0;
+    if (id) c.executionCtx.waitUntil(countOrder(env, name, id, { attributed, reason }));
   }
-  if ("reason" in told) return ignore(told);
-  if (told.lines.length > MOST_LINES) {
-    return ignore({
-      reason: "too many lines",
-      detail: `expected at most ${MOST_LINES} lines with an impression, got ${told.lines.length}`,
-    });
-  }
-  const order = await takeOrder(env, name, told.facts, keptUntil(env, told, signer, now));
-  const sales = salesOf(order, told.lines, goal);
-  const results = await ingestNamed(env, sales);
-  const refused = told.lines.flatMap(({ attribution, detail }) => (detail ? refusedLine(attribution, detail) : []));
-  const conversions = [...results, ...refused];
-  const wrong = conversions.find(({ status }) => status === "refused");
-  const reason = wrong && reasonOf(wrong.detail);
-  if (reason && conversions.every(({ status }) => status === "refused")) return ignore({ reason, detail: wrong?.detail ?? "" });
-  count(isOurs || conversions.length > 0, reason ?? null);
   if (conversions.length > 0) return { conversions };
-  console.info(JSON.stringify({ sender: name, ignored: type }));
-  const state = order.facts.state?.is;
-  return { ignored: type, ...((isOurs || !state) && { reason: `waits: the order is ${state ?? "not known yet"}, and has no amount` }) };
+  console.info(JSON.stringify({ sender: name, ignored: type, ...(reason && { reason }) }));
+  return { ignored: type, ...(ignored && { reason: `${ignored.reason}: ${ignored.detail}` }) };
 }
 
-/** Why a line is refused, in a word: the field that the refusal names. */
-function reasonOf(detail = ""): string {
-  const [field] = /^(currency|goal|reward|timestamp|renewal)(?=:)/.exec(detail) ?? [];
-  return field ?? "malformed";
+/** What became of a message: a result for each amount of its order, and why some or all of it was ignored. */
+interface Taken {
+  readonly conversions?: ConversionResult[];
+  readonly ignored?: Ignored;
+}
+
+/** Adds a message to its order, and takes the order's amounts as conversions. */
+async function taken(env: Environment, sender: string, { told, isOurs }: Reading, goal: string): Promise<Taken> {
+  if (!told) return {};
+  if ("reason" in told) return { ignored: told };
+  const { length } = told.lines;
+  if (length > MOST_LINES) {
+    return { ignored: { reason: "too many lines", detail: `expected at most ${MOST_LINES} lines with an impression, got ${length}` } };
+  }
+  const order = await takeOrder(env, sender, told.facts, keptUntil(env, told));
+  const results = await ingestNamed(env, salesOf(order, told.lines, goal));
+  const conversions = [...results, ...told.lines.flatMap(({ attribution, detail }) => (detail ? refusedLine(attribution, detail) : []))];
+  const refused = conversions.filter(({ status }) => status === "refused");
+  if (refused.length > 0) {
+    const [{ detail: text = "" }] = refused;
+    const [, reason = "malformed", detail = text] = FIELD.exec(text) ?? [];
+    const ignored = { reason, detail };
+    return { ignored, ...(refused.length < conversions.length && { conversions }) };
+  }
+  const state = order.facts.state?.is;
+  if (conversions.length > 0 || (state && !isOurs)) return { conversions };
+  return { ignored: { reason: WAITS, detail: `the order is ${state ?? "not known yet"}, and has no amount` } };
 }
 
 const refusedLine = (attribution: Attribution, detail: string): ConversionResult => ({
@@ -140,14 +143,14 @@ function payloadOf(text: string): unknown {
 }
 
 /** How long an order is kept, in ms since 1970: until its impressions take no conversions any more. */
-function keptUntil(env: Environment, { lines }: Told, signer: TokenSigner, now: number): number {
-  const grace = graceMs(env);
+function keptUntil(env: Environment, { lines }: OrderMessage): number {
+  const now = Date.now();
   const ends = lines.map(({ attribution }) => {
     if (!("impressionId" in attribution)) return now + LONGEST_MS;
-    const token = signer.verify(attribution.impressionId, now);
-    return token ? token.windowEndsAt + bucketMs(Number.MAX_SAFE_INTEGER) : 0;
+    const token = tokenSigner(env).verify(attribution.impressionId, now);
+    return token ? token.windowEndsAt + bucketMs(LONGEST_MS) : 0;
   });
-  return grace + Math.max(now + WAITS_MS, ...ends);
+  return graceMs(env) + Math.max(now + WAITS_MS, ...ends);
 }
 
 /** The amounts of an order as named conversions. Those of a line that a key attributes need the key in the message. */

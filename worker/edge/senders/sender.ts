@@ -44,7 +44,7 @@ export interface ReadLine extends Pick<OrderLine, "id"> {
 }
 
 /** What a message tells of its order. */
-export interface Told {
+export interface OrderMessage {
   readonly facts: OrderFacts;
   /** The lines with an impression. */
   readonly lines: readonly ReadLine[];
@@ -61,7 +61,7 @@ export interface Reading {
   /** Whether a line has an impression. */
   readonly isOurs?: boolean;
   /** Absent if messages of this type do not matter. */
-  readonly told?: Told | Ignored;
+  readonly told?: OrderMessage | Ignored;
 }
 
 /** Why a message is ignored: a name for the counts, and a sentence. */
@@ -90,7 +90,7 @@ export interface Sender {
 }
 
 /** What `read` returns, or why the message is malformed. */
-export function toldBy(read: () => Told): Told | Ignored {
+export function toldBy(read: () => OrderMessage): OrderMessage | Ignored {
   try {
     return read();
   } catch (error) {

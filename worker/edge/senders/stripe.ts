@@ -12,12 +12,12 @@ import {
   id,
   linesOf,
   listIn,
+  type OrderMessage,
   type RawLine,
   type Reading,
   type Sender,
   TEST_MODE,
   type Terms,
-  type Told,
   toldBy,
   unknownState,
 } from "./sender.ts";
@@ -168,7 +168,7 @@ interface Message {
   readonly terms: Terms;
 }
 
-function told(form: StripeForm, { type, object, payload, names, state, lines, terms }: Message): Told {
+function told(form: StripeForm, { type, object, payload, names, state, lines, terms }: Message): OrderMessage {
   const at = fieldsOf(v.object({ created }), payload).created;
   if (names.length === 0) throw new Problem(422, "data.object.id: expected the id of a payment");
   if (form === "payment") return { facts: { names }, lines: [] };

@@ -13,10 +13,10 @@ import {
   idsIn,
   linesOf,
   listIn,
+  type OrderMessage,
   type Reading,
   type Sender,
   type Terms,
-  type Told,
   toldBy,
   unknownState,
 } from "./sender.ts";
@@ -81,7 +81,7 @@ export function woocommerce(secrets: readonly string[]): Sender {
 }
 
 /** The message of a deletion has the id alone, so the time of its arrival counts. */
-function deletion(payload: unknown, { now }: Terms): Told {
+function deletion(payload: unknown, { now }: Terms): OrderMessage {
   const { id: name } = fieldsOf(v.object({ id }), payload);
   return { facts: { names: [name], state: { at: now, is: "cancelled" } }, lines: [] };
 }
