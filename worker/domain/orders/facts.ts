@@ -71,7 +71,7 @@ export function merged(one: OrderFacts, other: OrderFacts): OrderFacts {
     boughtAt: Number.isFinite(boughtAt) ? boughtAt : undefined,
     currency,
     state: later(one.state, other.state, (state) => [rankOf(state)]),
-    lines: later(one.lines, other.lines, (lines) => [attributedOf(lines), sumOf(lines)]),
+    lines: laterLines(one.lines, other.lines),
     paid: later(one.paid, other.paid, (paid) => [paid ?? 0]),
     goods: later(one.goods, other.goods, (share) => [-share]),
     refunded: later(one.refunded, other.refunded, (total) => [total]),
@@ -88,10 +88,24 @@ function later<T>(one: Stated<T> | undefined, other: Stated<T> | undefined, rank
   return (difference ?? (JSON.stringify(one.is) < JSON.stringify(other.is) ? -1 : 1)) < 0 ? other : one;
 }
 
-const attributedOf = (lines: readonly OrderLine[]): number =>
-  lines.filter(({ impressionId, keyed }) => impressionId !== undefined || keyed).length;
-
-const sumOf = (lines: readonly OrderLine[]): number => lines.reduce((sum, { amount = 0 }) => sum + amount, 0);
+/**
+ * The later of two lists of lines. Two lists of one time, which no sender should send, are joined: of a line the greater amount counts for
+ * each of its impressions, and for none without one.
+ */
+function laterLines(one: OrderFacts["lines"], other: OrderFacts["lines"]): OrderFacts["lines"] {
+  if (!one || !other || one.at !== other.at) return later(one, other, () => []);
+  const known = new Map<string, Stated<OrderLine>>();
+  for (const line of [...one.is, ...other.is]) {
+    const key = `${line.id} ${line.impressionId ?? ""}`;
+    known.set(
+      key,
+      later(known.get(key), { at: 0, is: line }, ({ amount = 0, keyed }) => [Number(keyed ?? false), amount]) as Stated<OrderLine>,
+    );
+  }
+  const attributed = new Set([...known.values()].flatMap(({ is }) => (is.impressionId === undefined ? [] : is.id)));
+  const lines = [...known.keys()].sort().map((key) => known.get(key)?.is as OrderLine);
+  return { at: one.at, is: lines.filter(({ id, impressionId }) => impressionId !== undefined || !attributed.has(id)) };
+}
 
 /** An object without its undefined fields. */
 const compact = <T extends object>(value: T): T => Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as T;

@@ -101,7 +101,7 @@ function orderReading(type: string, payload: unknown, terms: Terms): Reading {
       (raw, place) => placed(`line_items.${place}`, () => fieldsOf(v.object({ id }), raw).id),
       (raw, place) => {
         const item = placed(`line_items.${place}`, () => fieldsOf(line, raw));
-        return lineOf(item, refundedOf(item.id), { gross: terms.gross, included: own.taxes_included });
+        return { boughtAt, ...lineOf(item, refundedOf(item.id), { gross: terms.gross, included: own.taxes_included }) };
       },
     );
     const sum = read.lines.reduce((all, { amount = 0 }) => all + amount, 0);
@@ -109,7 +109,7 @@ function orderReading(type: string, payload: unknown, terms: Terms): Reading {
     const paid = state === "part" && total && open ? rounded((sum * Math.max(total - open, 0)) / total) : null;
     const facts = {
       ...(valueAt("source_name", payload) === "subscription_contract" && { renewal: true }),
-      ...{ names: [name], boughtAt, currency, state: { at, is: cancelled_at ? ("cancelled" as const) : state } },
+      ...{ names: [name], currency, state: { at, is: cancelled_at ? ("cancelled" as const) : state } },
       ...{ lines: { at, is: read.lines }, paid: { at, is: paid } },
       refunds: Object.fromEntries(refunds.map((each) => [each.id, refundOf(each)])),
     };

@@ -62,14 +62,14 @@ export function woocommerce(secrets: readonly string[]): Sender {
           (raw) => {
             const { total, total_tax } = fieldsOf(line, raw);
             whole += total + total_tax;
-            return { amount: rounded(terms.gross ? total + total_tax : total) };
+            return { boughtAt, amount: rounded(terms.gross ? total + total_tax : total) };
           },
         );
         const refunded = listIn(payload, "refunds").reduce((sum: number, raw) => sum + Math.abs(fieldsOf(refund, raw).total), 0);
         const renews = valueAt("created_via", payload) === "subscription" || valueAt("meta_data[key=_subscription_renewal]", payload);
         const facts = {
           ...(renews ? { renewal: true } : {}),
-          ...{ names: [name], boughtAt, currency, state: { at, is: state }, lines: { at, is: read.lines } },
+          ...{ names: [name], currency, state: { at, is: state }, lines: { at, is: read.lines } },
           // A refund states the total with taxes, which bear their share of it.
           ...{ paid: { at, is: rounded(whole) }, refunded: { at, is: rounded(refunded) } },
         };
