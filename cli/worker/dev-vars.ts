@@ -17,7 +17,8 @@ export async function readDevVars(): Promise<Record<string, string>> {
 
 /** Writes local secrets to a file that only its owner can read. */
 export async function writeDevVars(vars: Readonly<Record<string, string>>, file = DEV_VARS): Promise<void> {
-  const lines = Object.entries(vars).map(([name, value]) => `${name}="${value}"\n`);
+  // A value in JSON has double quotes of its own.
+  const lines = Object.entries(vars).map(([name, value]) => (value.includes('"') ? `${name}='${value}'\n` : `${name}="${value}"\n`));
   await writeFile(file, lines.join(""), { mode: 0o600 });
 }
 

@@ -135,6 +135,7 @@ it("says in words that many orders are ignored, and that the grace is too short 
   );
   const leftOut = await figuresOf("stripe", { AFTERCLICK_GRACE_MS: "" });
   expect(leftOut.finding).not.toMatch(/72 hours/);
+  tick(1000);
   await paid(0, "eur");
   expect((await figuresOf("stripe")).days[0].ignored).toEqual({ currency: 3 });
 });

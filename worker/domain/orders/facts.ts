@@ -43,7 +43,7 @@ export interface OrderFacts {
   readonly names: readonly string[];
   /** The earliest time that a message states, in ms since 1970. */
   readonly boughtAt?: number;
-  readonly currency?: string;
+  readonly currency?: Stated<string>;
   readonly state?: Stated<State>;
   readonly lines?: Stated<readonly OrderLine[]>;
   /** Major units that the customer paid. Null: what the lines add up to. */
@@ -65,11 +65,10 @@ export function merged(one: OrderFacts, other: OrderFacts): OrderFacts {
     refunds[id] = later(Object.hasOwn(refunds, id) ? refunds[id] : undefined, refund, ({ stands }) => [stands ? 0 : 1]) as Stated<Refund>;
   }
   const boughtAt = Math.min(one.boughtAt ?? Number.POSITIVE_INFINITY, other.boughtAt ?? Number.POSITIVE_INFINITY);
-  const currency = [one.currency, other.currency].filter((each) => each !== undefined).sort()[0];
   return compact({
     names: [...new Set([...one.names, ...other.names])].sort(),
     boughtAt: Number.isFinite(boughtAt) ? boughtAt : undefined,
-    currency,
+    currency: later(one.currency, other.currency, () => []),
     state: later(one.state, other.state, (state) => [rankOf(state)]),
     lines: laterLines(one.lines, other.lines),
     paid: later(one.paid, other.paid, (paid) => [paid ?? 0]),

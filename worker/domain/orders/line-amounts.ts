@@ -12,7 +12,8 @@ interface LineAmount {
  * The amounts of an order's lines. Lines that add up to more than was paid for goods shrink to that in proportion, because of a discount or
  * a partial capture. Amounts are divided in whole minor units, so that nothing is lost or made.
  */
-export function lineAmounts({ lines, paid, goods, refunded, refunds = {}, currency = "" }: OrderFacts): LineAmount[] {
+export function lineAmounts({ lines, paid, goods, refunded, refunds = {}, ...facts }: OrderFacts): LineAmount[] {
+  const currency = facts.currency?.is ?? "";
   const known = lines?.is ?? [];
   const total = paid?.is ?? undefined;
   const forGoods = total === undefined ? undefined : total * (goods?.is ?? 1);

@@ -156,7 +156,8 @@ function keptUntil(env: Environment, { lines }: OrderMessage): number {
 /** The amounts of an order as named conversions. Those of a line that a key attributes need the key in the message. */
 function salesOf({ facts, told }: OrderRecord, lines: readonly ReadLine[], goal: string): Parameters<typeof ingestNamed>[1] {
   const keys = new Map(lines.map(({ id, attribution }) => [id, attribution]));
-  const { currency, renewal } = facts;
+  const { renewal } = facts;
+  const currency = facts.currency?.is;
   return told.flatMap(({ event, line, impressionId, at, amount }) => {
     const attribution = impressionId ? { impressionId } : keys.get(line);
     if (!attribution) return [];

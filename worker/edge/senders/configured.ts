@@ -126,7 +126,12 @@ function readingOf(name: string, own: Configuration, payload: unknown, { attribu
     // Each message of a sender without a list reports one line, and says nothing of the others.
     const names = own.items === undefined && own.line ? [`${order}:${read.lines[0]?.id}`] : [order];
     const state = own.when && !own.when.values.includes(valueAt(own.when.path, payload) as never) ? "cancelled" : "paid";
-    const facts = { names, ...(money && { currency: money }), state: { at, is: state }, lines: { at, is: read.lines } } as const;
+    const facts = {
+      names,
+      ...(money && { currency: { at, is: money } }),
+      state: { at, is: state },
+      lines: { at, is: read.lines },
+    } as const;
     const { refunds } = own;
     if (!refunds) return { facts, lines: read.own };
     const list = valueAt(refunds.items, payload) ?? [];

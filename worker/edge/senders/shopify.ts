@@ -109,7 +109,7 @@ function orderReading(type: string, payload: unknown, terms: Terms): Reading {
     const paid = state === "part" && total && open ? rounded((sum * Math.max(total - open, 0)) / total) : null;
     const facts = {
       ...(valueAt("source_name", payload) === "subscription_contract" && { renewal: true }),
-      ...{ names: [name], currency, state: { at, is: cancelled_at ? ("cancelled" as const) : state } },
+      ...{ names: [name], currency: { at, is: currency }, state: { at, is: cancelled_at ? ("cancelled" as const) : state } },
       ...{ lines: { at, is: read.lines }, paid: { at, is: paid } },
       refunds: Object.fromEntries(refunds.map((each) => [each.id, refundOf(each)])),
     };

@@ -190,7 +190,7 @@ function told(form: StripeForm, { type, object, payload, names, state, lines, te
   const boughtAt = form === "charge" ? (money?.created ?? (isRefund ? undefined : at)) : at;
   const facts: OrderFacts = {
     names,
-    ...(money && { currency: money.currency, paid: { at, is: money.paid } }),
+    ...(money && { currency: { at, is: money.currency }, paid: { at, is: money.paid } }),
     ...(own.lines.length > 0 && { lines: { at, is: own.lines } }),
     ...(money?.goods !== undefined && { goods: { at, is: money.goods } }),
     ...(form === "charge" && money && { refunded: { at, is: money.refunded } }),

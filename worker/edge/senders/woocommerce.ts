@@ -69,7 +69,7 @@ export function woocommerce(secrets: readonly string[]): Sender {
         const renews = valueAt("created_via", payload) === "subscription" || valueAt("meta_data[key=_subscription_renewal]", payload);
         const facts = {
           ...(renews ? { renewal: true } : {}),
-          ...{ names: [name], currency, state: { at, is: state }, lines: { at, is: read.lines } },
+          ...{ names: [name], currency: { at, is: currency }, state: { at, is: state }, lines: { at, is: read.lines } },
           // A refund states the total with taxes, which bear their share of it.
           ...{ paid: { at, is: rounded(whole) }, refunded: { at, is: rounded(refunded) } },
         };
