@@ -81,7 +81,7 @@ it("reads no secrets where there is no file, and names a file that cannot be rea
 it("keeps local secrets in a file for its owner alone", async () => {
   const file = join(folder, DEV_VARS);
   await writeDevVars({ A: "1 2", B: "x=y", C: '{"woo":{"secret":"s"}}' });
-  expect(await readFile(file, "utf8")).toBe('A="1 2"\nB="x=y"\n');
+  expect(await readFile(file, "utf8")).toBe(`A="1 2"\nB="x=y"\nC='{"woo":{"secret":"s"}}'\n`);
   expect(await readDevVars()).toEqual({ A: "1 2", B: "x=y", C: '{"woo":{"secret":"s"}}' });
   expect((await stat(file)).mode & 0o777).toBe(0o600);
 });
