@@ -39,6 +39,12 @@ const apiHeaders = createMiddleware(async (c, next) => {
   c.res.headers.set("x-content-type-options", "nosniff");
 });
 
+/** Answers hold the impression ids of one visitor, or figures of now. No cache may give them to another, unless the route says how. */
+const notStored = createMiddleware(async (c, next) => {
+  await next();
+  if (!c.res.headers.has("cache-control")) c.res.headers.set("cache-control", "no-store");
+});
+
 /** The methods under which there is something at an address. */
 function methodsAt(routes: readonly { readonly method: string; readonly path: string }[], address: string): string[] {
   const at = routes.filter(({ method, path }) => method !== "ALL" && new RegExp(`^${path.replaceAll(/:\w+/g, "[^/]+")}$`).test(address));
@@ -60,6 +66,7 @@ export function createApp() {
     return problemResponse(new Problem(405, `${c.req.method}: expected ${methods.join(" or ")} at this address`), c);
   });
   base.use(apiHeaders);
+  for (const path of ["/v1/*", "/demo/*"]) base.use(path, notStored);
   // Before the limits of bodies, so that a page can read their refusals.
   for (const path of FOR_PAGES) base.use(path, crossOrigin);
 

@@ -60,6 +60,9 @@ function expectDescribed(route: string, reply: Reply): void {
   expect(reply.headers.get("content-type")?.split(";")[0], route).toBe(media);
   if (answer.schema) expectForm(Object.keys(answer.schema)[0], reply.body, route);
   else if (!media) expect(reply.body).toBe("");
+  // A cached list would have one visitor's impression ids in the pages of all.
+  const cache = route.endsWith("/published") ? "private, no-cache" : "no-store";
+  if (route.includes(" /v1/")) expect(reply.headers.get("cache-control"), route).toBe(cache);
 }
 
 function expectForm(name: string, value: unknown, route: string): void {
