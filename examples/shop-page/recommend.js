@@ -7,8 +7,8 @@ async function recommended() {
   const response = await fetch(`${worker}/v1/models/${model}/recommendations`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    // Without consent the impressions are deferred and never activated. The worker deletes them, and learns nothing from this visitor.
-    body: JSON.stringify({ context: { device: innerWidth < 600 ? "phone" : "desktop" }, limit: 2, defer: !consent }),
+    // Without consent the worker stores nothing of the list, and learns nothing from this visitor.
+    body: JSON.stringify({ context: { device: innerWidth < 600 ? "phone" : "desktop" }, limit: 2, learn: consent }),
     signal: AbortSignal.timeout(ENOUGH_MS),
   });
   if (!response.ok) throw new Error(`${response.status}: ${await response.text()}`);

@@ -49,7 +49,7 @@ async function put(path: string, json: object): Promise<void> {
 }
 // Lists without consent are deleted after a minute.
 const goals = { purchase: { weight: 1, value: { currency: CURRENCY } } };
-await put(`/v1/models/${MODEL}`, { window: { ms: 7 * 86_400_000 }, goals, deferral: { ms: 60_000 } });
+await put(`/v1/models/${MODEL}`, { window: { ms: 7 * 86_400_000 }, goals });
 // The worker gets the features from which it learns. Titles and addresses stay here.
 const actions = Object.entries(products).map(([id, { brand, price }]) => ({ id, features: { brand, isCheap: price < 30 } }));
 await put(`/v1/models/${MODEL}/actions`, { actions });

@@ -64,7 +64,11 @@ describeInChromium("shop-page", () => {
 
   const asked = async (path: string) => {
     const response = await fetch(`${worker}${path}`, { headers: { authorization: `Bearer ${secrets.AFTERCLICK_SECRET_KEY}` } });
-    return (await response.json()) as { status: string; reward: number; counts: { impressions: number; converted: number } };
+    return (await response.json()) as {
+      status: string;
+      reward: number;
+      counts: { impressions: number; converted: number; declined: number };
+    };
   };
   const countsOf = async () => (await asked("/v1/models/shop-page")).counts;
 
@@ -93,8 +97,9 @@ describeInChromium("shop-page", () => {
     const cookies = await context.cookies();
     expect(cookies.map(({ name }) => name)).toEqual(["cart"]);
     expect(kept + JSON.stringify(cookies)).not.toContain(impressionId);
-    await expect.poll(async () => (await asked(`/v1/impressions/${impressionId}`)).status, { timeout: 30_000 }).toBe("deferred");
-    expect(await countsOf()).toEqual(before);
+    await expect.poll(async () => (await countsOf()).declined, { timeout: 30_000 }).toBe(before.declined + 2);
+    expect({ ...(await countsOf()), declined: before.declined }).toEqual(before);
+    expect(await asked(`/v1/impressions/${impressionId}`)).toMatchObject({ status: 404, detail: expect.stringContaining("learn: false") });
     expect(complaints).toEqual([]);
     await context.close();
   });

@@ -8,7 +8,7 @@ import { unlearnt } from "../domain/decision/unlearnt-model.ts";
 import { homeOf } from "../domain/ids/home.ts";
 import { giverOf, type KeyHashes } from "../domain/ids/join-key.ts";
 import { shardName } from "../domain/ids/shard.ts";
-import { EVERYTHING, isKept, NONE, type Sampling, sampled } from "../domain/impression/sampling.ts";
+import { EVERYTHING, isKept, NONE, type Sampling, sampled, UNLEARNT } from "../domain/impression/sampling.ts";
 import { featurizer, isEncodable, type ModelConfig } from "../domain/model/model.ts";
 import { readablePolicies } from "../domain/model/policies.ts";
 import { decodePublication, type Edition, isNewer, type Publication } from "../domain/model/publication.ts";
@@ -82,16 +82,17 @@ export class ModelCache {
     env: Environment,
     context: Background,
     { served, generation }: { readonly served: Served; readonly generation: number },
-    { defer, asker, keys, ...request }: RecommendRequest,
+    { defer, asker, keys, unlearnt, ...request }: RecommendRequest,
   ): Recommendation {
     const now = Date.now();
     const { config, version } = served;
     const { arm, rows: all, actions } = decide(served, request, keys, now);
     const { byPage } = request;
     const shard = this.#shardOf(all[0]?.keys ?? [], config.shards);
-    const sampling = byPage && config.pageShare === 0 ? NONE : (this.#samplings[shard] ?? EVERYTHING)[giverOf(byPage)];
+    const inForce = byPage && config.pageShare === 0 ? NONE : (this.#samplings[shard] ?? EVERYTHING)[giverOf(byPage)];
+    const sampling = unlearnt ? UNLEARNT[unlearnt] : inForce;
     const rows = sampled(all, sampling).filter(({ id }) => isKept(id, sampling));
-    const shown = { generation, rows, unsampled: all.length - rows.length, byPage, asker, deferred: defer };
+    const shown = { generation, rows, unsampled: all.length - rows.length, unlearnt, byPage, asker, deferred: defer };
     if (this.#outboxOf(shard).put(shown, now)) context.waitUntil(this.#registerAll(env, shard));
     const { policy, window } = config;
     return { generation, sampling, modelVersion: version, policy, arm, windowEndsAt: now + window.ms, shard, actions };

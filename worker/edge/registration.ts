@@ -4,10 +4,11 @@ import * as v from "valibot";
 import type { RequestKeys } from "../domain/ids/join-key.ts";
 import { hash32, type TokenSigner } from "../domain/ids/token.ts";
 import { nameOf, shownAtOf, uuidAt } from "../domain/ids/uuid.ts";
+import { causeOf } from "../domain/impression/sampling.ts";
 import type { Environment } from "../environment.ts";
 import { strictObject, text } from "../protocol/forms.ts";
 import { located, Problem } from "../protocol/problem.ts";
-import { anyAction, features, keys, place, probability } from "../protocol/schema.ts";
+import { anyAction, features, keys, place, probability, userAgent } from "../protocol/schema.ts";
 import { timestamp } from "../protocol/timestamp.ts";
 import type { DecidedElsewhere } from "../rpc/message.ts";
 import { hashedKeys } from "./hashed-keys.ts";
@@ -22,6 +23,7 @@ export const impressionItem = strictObject({
   keys: v.optional(keys, []),
   probability: v.optional(probability),
   place: v.optional(place),
+  userAgent: v.optional(userAgent),
 });
 export type ImpressionItem = v.InferOutput<typeof impressionItem>;
 
@@ -31,12 +33,14 @@ export interface RegistrationRequest {
   /** Whether it came with a publishable key. */
   readonly byPage: boolean;
   readonly signer: TokenSigner;
+  /** Whether the visitor is a crawler, by the user agent that the item states or that the request has. */
+  isCrawler(userAgent?: string): boolean;
   hashed(keys: readonly string[]): RequestKeys;
 }
 
-/** The request to a model, with the keys of this worker. */
-export function registrationTo(env: Environment, model: string, byPage: boolean): RegistrationRequest {
-  return { model, byPage, signer: tokenSigner(env), hashed: (keys) => hashedKeys(env, model, keys, byPage) };
+/** The request to a model, with the keys of this worker. @param isCrawler lines of a past log have no visitor's request. */
+export function registrationTo(env: Environment, model: string, byPage: boolean, isCrawler = (_?: string) => false): RegistrationRequest {
+  return { model, byPage, signer: tokenSigner(env), isCrawler, hashed: (keys) => hashedKeys(env, model, keys, byPage) };
 }
 
 /** @throws {Problem} 422 naming the place in the list. @see registrationOf */
@@ -52,12 +56,13 @@ export function registrationsOf(items: readonly ImpressionItem[], request: Regis
  */
 export async function registrationOf(
   item: ImpressionItem,
-  { model, byPage, signer, hashed }: RegistrationRequest,
+  { model, byPage, signer, isCrawler, hashed }: RegistrationRequest,
 ): Promise<DecidedElsewhere> {
   const { id, context, shownAt, probability, place } = item;
   const action = typeof item.action === "string" ? { id: item.action } : item.action;
-  const shown = { action, context, probability, place, keys: hashed(item.keys) };
   const token = id === undefined ? undefined : signer.verify(id, Date.now());
+  const unlearnt = isCrawler(item.userAgent) ? "crawlers" : token && causeOf(token.sampling);
+  const shown = { action, context, probability, place, keys: hashed(item.keys), ...(unlearnt && { unlearnt }) };
   const stated = token && { id: token.id, name: null, shard: token.shard ?? 0 };
   if (stated && byPage) return { ...shown, ...stated, taken: true };
   if (token && stated) {

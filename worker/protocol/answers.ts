@@ -95,10 +95,10 @@ export const impression = v.strictObject({
   ),
 });
 
-export const ACTIVATIONS = ["activated", "accepted", "duplicate", "unsampled"] as const;
+export const ACTIVATIONS = ["activated", "accepted", "duplicate", "unsampled", "unlearnt"] as const;
 
 /** Statuses of a conversion that its learner has seen. */
-export const FATES = ["applied", "duplicate", "conflict", "late", "orphan", "unsampled", "refused", "unknown"] as const;
+export const FATES = ["applied", "duplicate", "conflict", "late", "orphan", "unsampled", "unlearnt", "refused", "unknown"] as const;
 
 const became = {
   status: v.picklist(["accepted", ...FATES]),

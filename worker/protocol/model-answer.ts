@@ -30,6 +30,8 @@ export const counts = v.strictObject({
   late: count,
   orphan: about(count, "Conversions of impressions that are not registered yet."),
   duplicate: about(count, "Repeated deliveries."),
+  crawlers: about(count, "Impressions that were served to crawlers and link previews, and are not learnt."),
+  declined: about(count, "Impressions of requests with learn: false, which are not learnt."),
 });
 
 export const kept = about(

@@ -27,6 +27,9 @@ import { got } from "./sentence.ts";
 export const joinKey = text(256);
 export const keys = list(joinKey, 4);
 
+/** The user agent of a visitor, as a caller that is not the visitor's browser states it. */
+export const userAgent = text(1024);
+
 const category = v.pipe(v.string(), v.maxLength(256), wellFormed);
 const flag = v.boolean();
 const categories = list(category, 64);
@@ -104,6 +107,8 @@ export const recommendationsBody = strictObject({
   limit: v.optional(restrictions.limit, 1),
   exclude: v.optional(restrictions.exclude, []),
   defer: v.optional(v.boolean(), false),
+  learn: v.optional(v.boolean(), true),
+  userAgent: v.optional(userAgent),
   keys: v.optional(keys, []),
 });
 

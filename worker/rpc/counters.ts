@@ -1,12 +1,15 @@
+import type { Unlearnt } from "../domain/impression/sampling.ts";
 import { FIGURE_NAMES } from "../protocol/counted.ts";
 
 /** Impressions that were erased while their window was open: all, those with an observed reward, and those that had converted. */
 const ERASED = ["erased", "erasedObserved", "erasedConverted"] as const;
 /** Counters that a rollback restores. The others are never undone. */
 export const LEARNT = [...FIGURE_NAMES, "applied", "conflict", "pageGoals", ...ERASED] as const;
+/** Impressions that were served and not learnt, by cause. */
+const UNLEARNT = ["crawlers", "declined"] as const satisfies readonly Unlearnt[];
 const DELIVERIES = ["duplicate", "late", "orphan"] as const;
-/** Conversions that pages reported, and conversions by status. */
-export const EVENTS = ["pageGoals", "applied", "conflict", ...DELIVERIES] as const;
+/** Conversions that pages reported, conversions by status, and impressions that were not learnt. */
+export const EVENTS = ["pageGoals", "applied", "conflict", ...DELIVERIES, ...UNLEARNT] as const;
 /**
  * Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not
  * take, impression ids of pages that were taken, orphans whose key only pages gave, amounts in another currency, stored conversions that the policies did not take, calls that a shard
@@ -27,7 +30,7 @@ export const INCIDENTS = [
   "damaged",
 ] as const;
 
-export const COUNTERS = [...LEARNT, ...DELIVERIES, ...INCIDENTS];
+export const COUNTERS = [...LEARNT, ...DELIVERIES, ...UNLEARNT, ...INCIDENTS];
 
 /**
  * `waitingZeros`: rewards of 0 that wait for their impression. They say nothing, so no figure has them. `idleRows`: rows that say nothing.

@@ -7,7 +7,7 @@ import type { Recommended } from "../domain/decision/decision.ts";
 import type { KeyHashes, RequestKeys } from "../domain/ids/join-key.ts";
 import type { Impression } from "../domain/ids/token.ts";
 import type { ImpressionState } from "../domain/impression/impression.ts";
-import type { Sampling } from "../domain/impression/sampling.ts";
+import type { LeftOut, Sampling, Unlearnt } from "../domain/impression/sampling.ts";
 import type { HeadLine } from "../domain/log/log-line.ts";
 import type { LogRow } from "../domain/log/log-row.ts";
 import type { ModelConfig } from "../domain/model/model.ts";
@@ -24,8 +24,10 @@ export type Answer<T> = { readonly value: T } | { readonly problem: { readonly s
 
 export type Description = ModelConfig & Omit<ModelBody, keyof ModelConfig>;
 
-export interface RecommendRequest extends Omit<RecommendationsBody, "keys"> {
+export interface RecommendRequest extends Omit<RecommendationsBody, "keys" | "learn" | "userAgent"> {
   readonly keys: RequestKeys;
+  /** Why its impressions are not learnt. Absent if they are. */
+  readonly unlearnt?: Unlearnt;
   readonly byPage: boolean;
   /** Name of the page's address in this minute. */
   readonly asker?: string;
@@ -52,6 +54,8 @@ export interface ShownDecision {
   readonly keys: readonly KeyHashes[];
   /** Number of its impressions that the sampling left out. */
   readonly unsampled: number;
+  /** Why they are not learnt, if it was not the sampling. */
+  readonly unlearnt?: Unlearnt;
   readonly byPage: boolean;
   /** Name of the page's address in this minute. */
   readonly asker?: string;
@@ -189,10 +193,12 @@ export interface DecidedElsewhere {
   readonly shard?: number;
   /** Set if a page gave the id of an impression that the worker decided. */
   readonly taken?: true;
+  /** Why it is not learnt. Absent if it is. */
+  readonly unlearnt?: Unlearnt;
 }
 
 export interface Registered extends Omit<Impression, "model"> {
-  readonly status: "registered" | "duplicate" | "unsampled";
+  readonly status: "registered" | "duplicate" | LeftOut["status"];
 }
 
 export interface Ingested {
@@ -207,6 +213,8 @@ export interface PageReport {
   /** UUIDs of deferred impressions that were shown. */
   readonly seen: readonly string[];
   readonly reached: readonly ConversionEvent[];
+  /** Impressions that a crawler reported as seen. They stay as they were. */
+  readonly crawled?: number;
   /** Name of the page's address in this minute. */
   readonly asker?: string;
 }

@@ -88,7 +88,13 @@ const examplesOf = ({ examples, lines }: Operation): unknown[] => {
 };
 
 function* bodies(): Generator<Body> {
-  const registering = { model: "shop", byPage: false, signer: TokenSigner.create("a-key-that-signs-tokens"), hashed };
+  const registering = {
+    model: "shop",
+    byPage: false,
+    signer: TokenSigner.create("a-key-that-signs-tokens"),
+    isCrawler: () => false,
+    hashed,
+  };
   for (const operation of Object.values(operations)) {
     const { lines } = operation;
     const [[body, schema] = []] = Object.entries(operation.body ?? {});

@@ -3,8 +3,8 @@ import type { ConversionEvent } from "./event.ts";
 /** Result of entering a delivered conversion. */
 export type LedgerStatus = "applied" | "duplicate" | "late" | "conflict" | "orphan";
 
-/** Result of ingesting a conversion. `unsampled`: its impression was left out of learning. `unknown`: there is no such model. */
-export type IngestedStatus = LedgerStatus | "unsampled" | "unknown" | "refused";
+/** Result of ingesting a conversion. `unsampled`, `unlearnt`: its impression was left out of learning. `unknown`: there is no such model. */
+export type IngestedStatus = LedgerStatus | "unsampled" | "unlearnt" | "unknown" | "refused";
 
 /**
  * Status of a stored conversion. A void one was undone by a rollback, and the policies did not take a refused one. Both are stored so that

@@ -16,7 +16,7 @@ import { statedScores } from "./belief.ts";
 import { among, type Offer, type Restricted, restricted } from "./offer.ts";
 import type { Served } from "./served.ts";
 
-export interface DecisionRequest extends Omit<RecommendationsBody, "defer" | "keys"> {
+export interface DecisionRequest extends Omit<RecommendationsBody, "defer" | "learn" | "userAgent" | "keys"> {
   /** Whether it came with a publishable key. */
   readonly byPage?: boolean;
 }

@@ -5,6 +5,17 @@
 export const NONE = 255;
 const MOST = 16;
 
+/** Keep no impression either, as their visitors teach nothing: crawlers, and those of requests with `learn: false`. */
+export const UNLEARNT = { crawlers: 253, declined: 254 } as const;
+export type Unlearnt = keyof typeof UNLEARNT;
+const CAUSES = Object.keys(UNLEARNT) as Unlearnt[];
+
+const DETAILS: Readonly<Record<Unlearnt, string>> = {
+  crawlers:
+    "the impression was served to a crawler or a link preview, by its user agent, and is not learnt; if a person bought, pass the visitor's own userAgent",
+  declined: "the impression was served with learn: false, and is not learnt",
+};
+
 /** The exponents in force: for impressions that a backend asks for, and for those of pages. */
 export type Sampling = Readonly<Record<"backend" | "page", number>>;
 
@@ -13,6 +24,18 @@ export const EVERYTHING: Sampling = { backend: 0, page: 0 };
 /** Whether an impression is kept. Uses 16 random bits of its id from which nothing else is drawn. */
 export function isKept(id: string, exponent: number): boolean {
   return exponent === 0 || (exponent <= MOST && Number.parseInt(id.slice(24, 28), 16) % 2 ** exponent === 0);
+}
+
+/** Why an impression with this exponent is not learnt. Undefined for all others. */
+export const causeOf = (exponent: number): Unlearnt | undefined => CAUSES.find((cause) => UNLEARNT[cause] === exponent);
+
+export type LeftOut = { readonly status: "unsampled" } | { readonly status: "unlearnt"; readonly detail: string };
+
+/** The answer to whatever names an impression that was left out of learning. Undefined if it was kept. */
+export function leftOut({ id, sampling }: { readonly id: string; readonly sampling: number }): LeftOut | undefined {
+  if (isKept(id, sampling)) return undefined;
+  const cause = causeOf(sampling);
+  return cause ? { status: "unlearnt", detail: DETAILS[cause] } : { status: "unsampled" };
 }
 
 /** Rows with the exponent of the sampling in force. */

@@ -7,7 +7,7 @@ import { pageEvent } from "../../domain/conversion/event.ts";
 import { shardName } from "../../domain/ids/shard.ts";
 import type { TokenContent } from "../../domain/ids/token.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
-import { isKept } from "../../domain/impression/sampling.ts";
+import { leftOut } from "../../domain/impression/sampling.ts";
 import type { Environment } from "../../environment.ts";
 import { ACTIVATIONS, FATES } from "../../protocol/answers.ts";
 import { about } from "../../protocol/figures.ts";
@@ -19,6 +19,7 @@ import { learner } from "../../rpc/learner-client.ts";
 import { keyInBody } from "../access/api-keys.ts";
 import { askerName } from "../access/asker.ts";
 import { bodyLimit } from "../access/body-limit.ts";
+import { isCrawler } from "../access/crawler.ts";
 import type { KnownModels } from "../access/known-model.ts";
 import { rateLimit } from "../access/rate-limit.ts";
 import { tokenSigner } from "../token-signer.ts";
@@ -45,8 +46,8 @@ export const answer = () =>
   v.strictObject({
     seen: about(
       v.array(v.strictObject({ impressionId: v.string(), status: v.picklist([...ACTIVATIONS, "unknown", "refused"]) })),
-      "duplicate: the impression counts already. accepted: it counts as soon as it is registered. unknown: it was not given by this worker, " +
-        "or waited too long.",
+      "duplicate: the impression counts already. accepted: it counts as soon as it is registered. unsampled, unlearnt: it was left out of " +
+        "learning. unknown: it was not given by this worker, or waited too long.",
     ),
     reached: v.array(
       v.strictObject({
@@ -60,7 +61,8 @@ export const answer = () =>
 
 export const beacon = (known: KnownModels) =>
   new Hono().post("/v1/beacon", bodyLimit(MAX_BYTES), valid("json", beaconBody), keyInBody, rateLimit, async (c) => {
-    return c.json(await takeBeacon(c.env, c.req.valid("json"), { known, asker: askerName(c) }), 202);
+    const sending = { known, asker: askerName(c), isCrawler: isCrawler(c) };
+    return c.json(await takeBeacon(c.env, c.req.valid("json"), sending), 202);
   });
 
 type BeaconBody = v.InferOutput<typeof beaconBody>;
@@ -79,10 +81,12 @@ interface Delivery {
 interface Sending {
   readonly known: KnownModels;
   readonly asker: string | undefined;
+  readonly isCrawler: boolean;
 }
 
 const OTHER_MODEL: Verdict = { status: "refused", detail: "impressionId: is of another model" };
 const UNKNOWN: Verdict = { status: "unknown" };
+const CRAWLER = { status: "unlearnt", detail: "the report comes from a crawler, by its user agent" } as const;
 
 /**
  * Takes a page's report. Its impression ids prove that this worker chose the actions. A goal counts once for each impression, at the
@@ -91,7 +95,7 @@ const UNKNOWN: Verdict = { status: "unknown" };
  * @throws {Problem} 413 if there are too many items, 429 if the learner has taken too many, 503 if it cannot be reached. The same report
  * may be sent again.
  */
-async function takeBeacon(env: Environment, { model, seen, reached }: BeaconBody, { known, asker }: Sending): Promise<Answer> {
+async function takeBeacon(env: Environment, { model, seen, reached }: BeaconBody, { known, asker, isCrawler }: Sending): Promise<Answer> {
   if (seen.length + reached.length > MOST_ITEMS) throw new Problem(413, `seen, reached: expected at most ${MOST_ITEMS} items together`);
   const signer = tokenSigner(env);
   const now = Date.now();
@@ -106,20 +110,25 @@ async function takeBeacon(env: Environment, { model, seen, reached }: BeaconBody
     [seen, reached.map(({ impressionId }) => impressionId)].map((ids) => Promise.all(ids.map(tokenOf))),
   );
   const statuses = shown.map((token): Seen["status"] => {
-    if ("id" in token) return isKept(token.id, token.sampling) ? "unknown" : "unsampled";
+    if ("id" in token) return leftOut(token)?.status ?? (isCrawler ? CRAWLER : OPEN).status;
     return token.status === "refused" ? "refused" : "unknown";
   });
-  const verdicts = goals.map((token): Verdict => ("id" in token ? onArrival(token, now) : token));
+  const verdicts = goals.map((token): Verdict => {
+    if (!("id" in token)) return token;
+    return leftOut(token) ?? (isCrawler ? CRAWLER : onArrival(token, now));
+  });
 
   const deliveries = (tokens: readonly (TokenContent | Verdict)[], isOpen: (place: number) => boolean) =>
     tokens.flatMap((token, place): Delivery[] => ("id" in token && isOpen(place) ? [{ place, token }] : []));
-  const activations = byLearner(deliveries(shown, (place) => statuses[place] !== "unsampled"));
+  const activations = byLearner(deliveries(shown, (place) => statuses[place] === "unknown"));
+  const crawled = byLearner(isCrawler ? deliveries(shown, (place) => statuses[place] === "unlearnt") : []);
   const events = byLearner(deliveries(goals, (place) => verdicts[place] === OPEN));
   await Promise.all(
-    Array.from(new Set([...activations.keys(), ...events.keys()]), async (name) => {
+    Array.from(new Set([...activations.keys(), ...events.keys(), ...crawled.keys()]), async (name) => {
       const [activated, entered] = [activations.get(name) ?? [], events.get(name) ?? []];
       const report = {
         asker,
+        crawled: crawled.get(name)?.filter(({ token }) => !leftOut(token)).length,
         seen: activated.map(({ token }) => token.id),
         reached: entered.map(({ token: { id, generation }, place }) => {
           const { goal } = reached[place];
@@ -138,10 +147,9 @@ async function takeBeacon(env: Environment, { model, seen, reached }: BeaconBody
 }
 
 /** The verdict until the learner has given its own. */
-const OPEN: Verdict = { status: "unknown" };
+const OPEN = { status: "unknown" } as const;
 
-function onArrival({ id, sampling }: TokenContent, now: number): Verdict {
-  if (!isKept(id, sampling)) return { status: "unsampled" };
+function onArrival({ id }: TokenContent, now: number): Verdict {
   return now - shownAtOf(id) > PAGE_GOAL_MS ? { status: "late" } : OPEN;
 }
 

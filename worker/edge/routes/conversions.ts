@@ -11,7 +11,7 @@ import { shardName } from "../../domain/ids/shard.ts";
 import { CLOCK_TOLERANCE_MS, type TokenContent } from "../../domain/ids/token.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { closesAt } from "../../domain/impression/bucket.ts";
-import { isKept } from "../../domain/impression/sampling.ts";
+import { leftOut } from "../../domain/impression/sampling.ts";
 import { type Environment, graceMs, secret } from "../../environment.ts";
 import { EventJournal } from "../../kv/event-journal.ts";
 import { conversions as answer } from "../../protocol/answers.ts";
@@ -152,9 +152,10 @@ export async function ingestNamed(env: Environment, named: readonly NamedConvers
   await Promise.all(
     named.map(async ({ item, outcome }, place) => {
       const token = "key" in item ? null : signer.verify(item.impressionId, now);
+      const left = token && leftOut(token);
       const refusal = untimely(token, outcome.at, now) ?? rangeRefusal(outcome.reward);
       if (token === undefined) results[place] = { status: "unknown" };
-      else if (token && !isKept(token.id, token.sampling)) results[place] = { status: "unsampled" };
+      else if (left) results[place] = left;
       else if (refusal) results[place] = { status: "refused", detail: refusal };
       else if (token) deliveries.set(place, ofImpression(env, token, outcome));
       else if ("key" in item) deliveries.set(place, ofKey(env, item, outcome));

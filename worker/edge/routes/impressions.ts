@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import * as v from "valibot";
 import { shardName } from "../../domain/ids/shard.ts";
 import type { TokenContent } from "../../domain/ids/token.ts";
-import { isKept } from "../../domain/impression/sampling.ts";
+import { leftOut } from "../../domain/impression/sampling.ts";
 import type { Environment } from "../../environment.ts";
 import { ACTIVATIONS, impression as explanation } from "../../protocol/answers.ts";
 import { about, impressionId } from "../../protocol/figures.ts";
@@ -17,6 +17,7 @@ import { learner } from "../../rpc/learner-client.ts";
 import type { Answer } from "../../rpc/message.ts";
 import { anyKey, isByPage, secretKey } from "../access/api-keys.ts";
 import { askerName } from "../access/asker.ts";
+import { isCrawler } from "../access/crawler.ts";
 import type { PageGuard } from "../access/page-guard.ts";
 import { modelPath } from "../model-path.ts";
 import { impressionItem, registrationsOf, registrationTo } from "../registration.ts";
@@ -29,7 +30,7 @@ export const impressionsBody = v.pipe(list(impressionItem, 1000), v.minLength(1)
 
 export const registered = () =>
   v.strictObject({
-    impressions: v.array(v.strictObject({ impressionId, status: v.picklist(["registered", "duplicate", "unsampled"]) })),
+    impressions: v.array(v.strictObject({ impressionId, status: v.picklist(["registered", "duplicate", "unsampled", "unlearnt"]) })),
   });
 
 export const activated = () =>
@@ -37,7 +38,7 @@ export const activated = () =>
     impressionId,
     status: about(
       v.picklist(ACTIVATIONS),
-      "accepted: it is not registered yet, and counts as soon as it is. unsampled: it was left out of learning.",
+      "accepted: it is not registered yet, and counts as soon as it is. unsampled, unlearnt: it was left out of learning.",
     ),
   });
 
@@ -48,7 +49,7 @@ export const impressions = (guard: PageGuard) =>
       const [byPage, asker] = [isByPage(c), askerName(c)];
       const items = c.req.valid("json");
       if (byPage && items.length > MAX_OF_PAGE) throw new Problem(413, `a page may register ${MAX_OF_PAGE} impressions at once`);
-      const registration = registrationTo(c.env, model, byPage);
+      const registration = registrationTo(c.env, model, byPage, (userAgent) => isCrawler(c, userAgent));
       const { signer } = registration;
       const shown = await registrationsOf(items, registration);
       const taken = await learner(c.env, model, (stub) => stub.register(shown, { byPage, asker }));
@@ -61,9 +62,10 @@ export const impressions = (guard: PageGuard) =>
     })
     .post("/v1/impressions/:id/activate", secretKey, async (c) => {
       const impressionId = c.req.param("id");
-      const status = await ofToken(c.env, impressionId, async (stub, { id, sampling }) =>
-        isKept(id, sampling) ? stub.activate(id) : { value: "unsampled" as const },
-      );
+      const status = await ofToken(c.env, impressionId, async (stub, token) => {
+        const left = leftOut(token);
+        return left ? { value: left.status } : stub.activate(token.id);
+      });
       return c.json({ impressionId, status }, 200);
     })
     .delete("/v1/impressions/:id", secretKey, async (c) => {
@@ -80,6 +82,9 @@ async function ofToken<T>(
   const token = tokenSigner(env).verify(impressionId, Date.now());
   const answer = token && (await learner(env, shardName(token.model, token.shard ?? 0), (stub) => ask(stub, token)));
   if (answer) return answer;
+  const left = token && leftOut(token);
+  if (left)
+    throw new Problem(404, "detail" in left ? left.detail : "the impression was left out of learning, near the limits of the model");
   throw new Problem(404, `there is no such impression${token ? ", or it is not registered yet: ask again in a few seconds" : ""}`);
 }
 

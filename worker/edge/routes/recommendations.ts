@@ -9,6 +9,7 @@ import { recommendationsBody } from "../../protocol/schema.ts";
 import { valid } from "../../protocol/validation.ts";
 import { anyKey, isByPage } from "../access/api-keys.ts";
 import { askerName } from "../access/asker.ts";
+import { isCrawler } from "../access/crawler.ts";
 import type { PageGuard } from "../access/page-guard.ts";
 import type { Edge } from "../edge.ts";
 import { hashedKeys } from "../hashed-keys.ts";
@@ -39,11 +40,12 @@ export const answer = () =>
 export const recommendations = (edge: Edge, guard: PageGuard) =>
   new Hono().post("/v1/models/:model/recommendations", anyKey, modelPath, guard, valid("json", recommendationsBody), async (c) => {
     const { model } = c.req.valid("param");
-    const request = c.req.valid("json");
+    const { learn, userAgent, ...request } = c.req.valid("json");
     const signer = tokenSigner(c.env);
     const byPage = isByPage(c);
     const keys = hashedKeys(c.env, model, request.keys, byPage);
-    const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage, asker: askerName(c), keys });
+    const unlearnt = isCrawler(c, userAgent) ? "crawlers" : learn ? undefined : "declined";
+    const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage, asker: askerName(c), keys, unlearnt });
     const { modelVersion, policy, arm, windowEndsAt, generation, sampling, shard } = recommended;
     const actions = recommended.actions.map(({ id, action, score, mean, width, probability, features }) => ({
       impressionId: signer.sign({ id, model, action, probability, generation, modelVersion, sampling, windowEndsAt, shard }),
@@ -73,6 +75,11 @@ export const operations = (): Operations => ({
         maxPer: { attribute: "brand", count: 2 },
       },
       deferred: { context: { country: "PT" }, defer: true },
+      unlearnt: {
+        context: { country: "PT" },
+        learn: false,
+        userAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+      },
     }),
     answers: { 201: { description: "Best first.", schema: { Recommendations: answer() } } },
     problems: [...withBody, ...ofModel, 429],

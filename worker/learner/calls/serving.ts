@@ -5,7 +5,7 @@ import type { ConversionEvent, KeyedEvent } from "../../domain/conversion/event.
 import { decide } from "../../domain/decision/decision.ts";
 import { giverOf } from "../../domain/ids/join-key.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
-import { sampled } from "../../domain/impression/sampling.ts";
+import { sampled, UNLEARNT } from "../../domain/impression/sampling.ts";
 import type { Policies } from "../../domain/model/policies.ts";
 import type { HeldEdition } from "../../domain/model/publication.ts";
 import type { Implemented, ServingRpc } from "../../rpc/learner.ts";
@@ -35,12 +35,14 @@ export class Serving implements Implemented<ServingRpc> {
     const { store, current, running, upkeep } = this.#parts;
     const { config, live, admission } = current.get();
     const { served, policies } = await running.deciding();
-    if (request.defer) admission.checkDeferred(request.limit, request);
+    const { unlearnt } = request;
+    if (request.defer && !unlearnt) admission.checkDeferred(request.limit, request);
     const { generation, watermark, horizon } = store.model;
     // A clock that was set back must not reach into closed buckets, nor before a reset.
     const shownAt = Math.max(Date.now(), watermark, horizon);
     const { arm, rows, actions } = decide(served, request, request.keys, shownAt);
-    const sampling = admission.sampling(rows.length, request.defer ? undefined : request.asker)[giverOf(request.byPage)];
+    const asker = request.defer ? undefined : request.asker;
+    const sampling = unlearnt ? UNLEARNT[unlearnt] : admission.sampling(rows.length, asker)[giverOf(request.byPage)];
     const { version: modelVersion } = served;
     live.register(policies, sampled(rows, sampling), { deferred: request.defer });
     await upkeep.arm(shownAt, { deferred: request.defer });
@@ -109,10 +111,11 @@ export class Serving implements Implemented<ServingRpc> {
     await upkeep.attempt(() => keyHome.deliver());
   }
 
-  async report({ seen, reached, asker }: Message.PageReport): Promise<Message.PageResults> {
+  async report({ seen, reached, crawled = 0, asker }: Message.PageReport): Promise<Message.PageResults> {
     const { store, current, running, ingestion } = this.#parts;
     if (!store.exists) return { seen: seen.map(() => null), reached: reached.map(() => ({ status: "unknown" as const })) };
     this.#pageAllowance.check([...seen, ...reached.map(({ impression }) => impression)], Date.now(), asker);
+    if (crawled > 0) store.transact(() => store.database.count("crawlers", crawled));
     const policies = seen.length > 0 ? await running.readable() : undefined;
     // A deferred impression is shown before it converts.
     const { config, admission } = current.get();

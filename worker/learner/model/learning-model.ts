@@ -5,12 +5,13 @@ import type { ConversionEvent } from "../../domain/conversion/event.ts";
 import type { KeyHashes } from "../../domain/ids/join-key.ts";
 import type { Block } from "../../domain/impression/block.ts";
 import type { ImpressionRow, ImpressionState, Marks, StoredImpression } from "../../domain/impression/impression.ts";
-import { isKept } from "../../domain/impression/sampling.ts";
+import { causeOf, leftOut, type Unlearnt } from "../../domain/impression/sampling.ts";
 import { isGaussianProcess } from "../../domain/model/capacity.ts";
 import { isEncodable, type ModelConfig, startModel } from "../../domain/model/model.ts";
 import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import { Problem } from "../../protocol/problem.ts";
+import type { Registered } from "../../rpc/message.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 import { append, appendNext, appendTo, tryObserve } from "./learning.ts";
 import { type Entry, enter, enterUncounted, joinOrphans, type Logged, ofErased, storedForm } from "./ledger.ts";
@@ -23,7 +24,7 @@ const REPLAYED_BYTES = 1e9;
 
 export interface RegisteredRow {
   readonly row: ImpressionRow | StoredImpression;
-  readonly status: "registered" | "duplicate" | "unsampled";
+  readonly status: Registered["status"];
 }
 
 /** How a snapshot is saved. */
@@ -145,10 +146,11 @@ export class LearningModel {
     });
   }
 
-  /** Counts impressions that the sampling left out. Needs a transaction. */
-  leaveOut(count = 0, byPage = false): void {
+  /** Counts impressions that the sampling left out, or that are not learnt for another cause. Needs a transaction. */
+  leaveOut(count = 0, byPage = false, cause?: Unlearnt): void {
     if (count === 0) return;
-    this.#store.database.count("unsampled", count);
+    this.#store.database.count(cause ?? "unsampled", count);
+    if (cause) return;
     if (!byPage || this.#config.pageKeys === "shared") this.#store.samples.note(Date.now());
   }
 
@@ -182,9 +184,11 @@ export class LearningModel {
       const known = () => (state === "void" ? impressions.find(row.id) : impressions.registered(row.id, row.name));
       const earlier = freshByName.get(row.name ?? row.id) ?? known();
       if (earlier) return { row: earlier, status: "duplicate" };
-      if (!logged && !isKept(row.id, row.sampling ?? 0)) {
-        this.leaveOut(1, row.byPage);
-        return { row, status: "unsampled" };
+      const { id, sampling = 0, byPage } = row;
+      const left = logged ? undefined : leftOut({ id, sampling });
+      if (left) {
+        this.leaveOut(1, byPage, causeOf(sampling));
+        return { row, status: left.status };
       }
       freshByName.set(row.name ?? row.id, row);
       return { row, status: "registered" };

@@ -5,7 +5,7 @@ import { giverOf } from "../../../domain/ids/join-key.ts";
 import { shardName } from "../../../domain/ids/shard.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import type { ImpressionRow } from "../../../domain/impression/impression.ts";
-import { sampled } from "../../../domain/impression/sampling.ts";
+import { sampled, UNLEARNT } from "../../../domain/impression/sampling.ts";
 import { Problem } from "../../../protocol/problem.ts";
 import { learner } from "../../../rpc/learner-client.ts";
 import type { DecidedElsewhere, Registered, Registering } from "../../../rpc/message.ts";
@@ -36,7 +36,11 @@ export async function registerElsewhere(
   if (byPage) checkFree(store, items, rows);
   if (checkOnly) return [];
   const sampling = admission.sampling(rows.length, asker)[giverOf(byPage)];
-  const registered = live.register(policies, sampled(rows, sampling));
+  const marked = sampled(rows, sampling).map((row, place) => {
+    const { unlearnt } = items[place];
+    return unlearnt ? { ...row, sampling: UNLEARNT[unlearnt] } : row;
+  });
+  const registered = live.register(policies, marked);
   await upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
   await upkeep.attempt(() => keyHome.deliver());
   const { generation, shard } = model.state;

@@ -37,7 +37,7 @@ export async function registerShown(parts: Parts, batch: ShownBatch): Promise<Ba
     database.count("refused", unknown.length - fitting.length);
     database.count("dropped", batch.dropped);
     database.count("keptOut", batch.keptOut);
-    for (const { unsampled, byPage } of batch.decisions) live.leaveOut(unsampled, byPage);
+    for (const { unsampled, byPage, unlearnt } of batch.decisions) live.leaveOut(unsampled, byPage, unlearnt);
     if (times.length > 0) database.setLag(Math.max(0, now - Math.max(...times)));
   });
   if (times.length > 0) await upkeep.arm(Math.min(...times), { deferred: fitting.some(({ deferred }) => deferred) });
