@@ -71,6 +71,7 @@ export const routes: Readonly<Record<string, Route>> = {
       given: ["context", "actions", "exclude"],
       restricted: ["context", "limit", "filter", "pin", "maxPer"],
       deferred: ["context", "defer"],
+      repeatable: ["context", "requestId"],
       unlearnt: ["context", "learn", "userAgent"],
     },
   },

@@ -2,6 +2,7 @@
 
 import { Catalogue } from "../domain/catalogue/catalogue.ts";
 import { type CatalogueRecord, decodeRecord, recorded } from "../domain/catalogue/catalogue-record.ts";
+import { Answered } from "../domain/decision/answered.ts";
 import { decide } from "../domain/decision/decision.ts";
 import type { Served } from "../domain/decision/served.ts";
 import { unlearnt } from "../domain/decision/unlearnt-model.ts";
@@ -45,6 +46,7 @@ export class ModelCache {
   readonly #outboxes: Outbox[] = [];
   /** The sampling in force when each shard last took impressions. */
   readonly #samplings: Sampling[] = [];
+  readonly #answered = new Answered<Recommendation>();
   /** The shard of decisions without join keys. It changes with each registration, so that each registration has many impressions. */
   #shard = Math.floor(Math.random() * MOST_SHARDS);
   #held?: Held;
@@ -70,7 +72,11 @@ export class ModelCache {
     // No retry: if the learner decided and its answer was lost, a second call would show another list.
     if (!served) return learner(env, this.#model, (stub) => stub.recommend(request), { retry: false });
     try {
-      return this.#decide(env, context, { generation, served: { ...served, catalogue } }, request);
+      const { repeat } = request;
+      // A newer catalogue may not have the same actions.
+      const name = repeat && `${repeat} ${generation} ${catalogue.version}`;
+      const decided = () => this.#decide(env, context, { generation, served: { ...served, catalogue } }, request);
+      return this.#answered.once(name, Date.now(), decided);
     } catch (error) {
       // A newer catalogue or configuration may allow the request.
       if (!(error instanceof Problem && (await this.#catchUp(env)))) throw error;
@@ -86,21 +92,22 @@ export class ModelCache {
   ): Recommendation {
     const now = Date.now();
     const { config, version } = served;
-    const { arm, rows: all, actions } = decide(served, request, keys, now);
-    const { byPage } = request;
-    const shard = this.#shardOf(all[0]?.keys ?? [], config.shards);
+    const { shownAt, arm, rows: all, actions } = decide(served, request, keys, now, generation);
+    const { byPage, repeat } = request;
+    const shard = this.#shardOf(all[0]?.keys ?? [], config.shards, repeat);
     const inForce = byPage && config.pageShare === 0 ? NONE : (this.#samplings[shard] ?? EVERYTHING)[giverOf(byPage)];
     const sampling = unlearnt ? UNLEARNT[unlearnt] : inForce;
     const rows = sampled(all, sampling).filter(({ id }) => isKept(id, sampling));
     const shown = { generation, rows, unsampled: all.length - rows.length, unlearnt, byPage, asker, deferred: defer };
     if (this.#outboxOf(shard).put(shown, now)) context.waitUntil(this.#registerAll(env, shard));
     const { policy, window } = config;
-    return { generation, sampling, modelVersion: version, policy, arm, windowEndsAt: now + window.ms, shard, actions };
+    return { generation, sampling, modelVersion: version, policy, arm, windowEndsAt: shownAt + window.ms, shard, actions };
   }
 
   /** The shard of a decision: the home of its first join key, so that most conversions find their impressions there. */
-  #shardOf([key]: readonly KeyHashes[], shards: number): number {
-    return key ? homeOf(key[0], shards) : this.#shard % shards;
+  #shardOf([key]: readonly KeyHashes[], shards: number, repeat?: string): number {
+    const name = key?.[0] ?? repeat;
+    return name === undefined ? this.#shard % shards : homeOf(name, shards);
   }
 
   #outboxOf(shard: number): Outbox {

@@ -109,6 +109,7 @@ export const recommendationsBody = strictObject({
   defer: v.optional(v.boolean(), false),
   learn: v.optional(v.boolean(), true),
   userAgent: v.optional(userAgent),
+  requestId: v.optional(joinKey),
   keys: v.optional(keys, []),
 });
 

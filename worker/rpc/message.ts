@@ -24,8 +24,10 @@ export type Answer<T> = { readonly value: T } | { readonly problem: { readonly s
 
 export type Description = ModelConfig & Omit<ModelBody, keyof ModelConfig>;
 
-export interface RecommendRequest extends Omit<RecommendationsBody, "keys" | "learn" | "userAgent"> {
+export interface RecommendRequest extends Omit<RecommendationsBody, "keys" | "learn" | "userAgent" | "requestId"> {
   readonly keys: RequestKeys;
+  /** Names the question with all that it asks. Absent without a request id. */
+  readonly repeat?: string;
   /** Why its impressions are not learnt. Absent if they are. */
   readonly unlearnt?: Unlearnt;
   readonly byPage: boolean;

@@ -1,5 +1,6 @@
 // Makes a list: policy, random share, pins and rules together. It is pure: the same version and id give the same list again.
 
+import { sha256 } from "@noble/hashes/sha2.js";
 import type { Choice, ChooseRequest, Points, Policy } from "afterclick";
 import { vectorAt } from "../../../src/publication/featurizer.ts";
 import type { Asked, Decision } from "../../protocol/decision.ts";
@@ -16,10 +17,15 @@ import { statedScores } from "./belief.ts";
 import { among, type Offer, type Restricted, restricted } from "./offer.ts";
 import type { Served } from "./served.ts";
 
-export interface DecisionRequest extends Omit<RecommendationsBody, "defer" | "learn" | "userAgent" | "keys"> {
+export interface DecisionRequest extends Omit<RecommendationsBody, "defer" | "learn" | "userAgent" | "requestId" | "keys"> {
   /** Whether it came with a publishable key. */
   readonly byPage?: boolean;
+  /** Names the question. The same question to the same version of the model gets the same list and the same ids for a while. */
+  readonly repeat?: string;
 }
+
+/** For so long a repeated question gets the same ids, in ms. Its impressions are shown at the beginning of such a period. */
+const REPEAT_MS = 10_000;
 
 /** A shown action, as the response has it. */
 export interface Recommended extends Pick<Impression, "id" | "action" | "probability"> {
@@ -32,6 +38,8 @@ export interface Recommended extends Pick<Impression, "id" | "action" | "probabi
 }
 
 export interface Decided {
+  /** When the impressions are shown, in ms since 1970. */
+  readonly shownAt: number;
   readonly arm: Assignment;
   /** The shown actions, best first: as impressions, and as the response has them. */
   readonly rows: readonly ImpressionRow[];
@@ -42,10 +50,14 @@ export interface Decided {
  * Decides, without changing anything. All randomness comes from the id of the first impression, so the same version of the model
  * repeats the same decision.
  *
+ * @param earliest the impressions are shown at this time or later.
  * @throws {Problem} 422 if the request does not fit the model, or no candidate is left.
  */
-export function decide(served: Served, request: DecisionRequest, keys: RequestKeys, shownAt: number): Decided {
-  return decideAs((count) => idsAt(shownAt, count), served, request, keys);
+export function decide(served: Served, request: DecisionRequest, keys: RequestKeys, now: number, earliest = 0): Decided {
+  const { repeat } = request;
+  const shownAt = repeat === undefined ? now : Math.max(earliest, now - (now % REPEAT_MS));
+  const idsOf = (count: number) => (repeat === undefined ? idsAt(shownAt, count) : idsFor(`${repeat} ${served.version}`, shownAt, count));
+  return decideAs(idsOf, served, request, keys);
 }
 
 /** Decides for impressions with given ids. With the ids of an earlier decision it repeats that decision. @see decide */
@@ -105,7 +117,7 @@ export function decideAs(
       decision: { score, mean, width, ...(probability !== undefined && { probability }), ...common },
     };
   });
-  return { arm, rows, actions: shown.map((each, place) => answerOf(policy, each, rows[place])) };
+  return { shownAt: draw.now, arm, rows, actions: shown.map((each, place) => answerOf(policy, each, rows[place])) };
 }
 
 type Pinned = Restricted["pinned"];
@@ -163,6 +175,11 @@ function answerOf(policy: Policy, shown: Choice | { readonly action: Action }, {
 
 function idsAt(shownAt: number, count: number): string[] {
   return Array.from({ length: count }, () => uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))));
+}
+
+/** Ids that follow from a name, so that whoever decides the same question gives the same ones. */
+function idsFor(name: string, shownAt: number, count: number): string[] {
+  return Array.from({ length: count }, (_, place) => uuidAt(shownAt, sha256(new TextEncoder().encode(`${name} ${shownAt} ${place}`))));
 }
 
 function armOf({ config, unlearnt }: Served, first: string): Assignment {

@@ -103,6 +103,11 @@ export class TokenSigner {
     return base64Url(bytes, end + MAC_BYTES);
   }
 
+  /** A name for a text. Only this worker can say it in advance, so nobody chooses the ids that follow from it. */
+  nameOf(text: string): string {
+    return base64Url(hmacOf(this.#keys[0], encoder.encode(text)).digest());
+  }
+
   /** Content of the token; undefined if the token is forged or its time lies in the future. */
   verify(token: string, now: number): TokenContent | undefined {
     const bytes = decode(token);

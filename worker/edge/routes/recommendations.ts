@@ -2,6 +2,7 @@
 
 import { Hono } from "hono";
 import * as v from "valibot";
+import type { Unlearnt } from "../../domain/impression/sampling.ts";
 import { estimate } from "../../protocol/answers.ts";
 import { about, arm, impressionId, modelVersion, number, probability, time } from "../../protocol/figures.ts";
 import { type Operations, ofModel, withBody } from "../../protocol/operation.ts";
@@ -40,12 +41,15 @@ export const answer = () =>
 export const recommendations = (edge: Edge, guard: PageGuard) =>
   new Hono().post("/v1/models/:model/recommendations", anyKey, modelPath, guard, valid("json", recommendationsBody), async (c) => {
     const { model } = c.req.valid("param");
-    const { learn, userAgent, ...request } = c.req.valid("json");
+    const { learn, userAgent, requestId, ...request } = c.req.valid("json");
     const signer = tokenSigner(c.env);
     const byPage = isByPage(c);
     const keys = hashedKeys(c.env, model, request.keys, byPage);
-    const unlearnt = isCrawler(c, userAgent) ? "crawlers" : learn ? undefined : "declined";
-    const recommended = await edge.recommend(c.env, c.executionCtx, model, { ...request, byPage, asker: askerName(c), keys, unlearnt });
+    const unlearnt = unlearntOf(isCrawler(c, userAgent), learn);
+    const question = [model, byPage, unlearnt, requestId, request];
+    const repeat = requestId === undefined ? undefined : signer.nameOf(JSON.stringify(question));
+    const asked = { ...request, byPage, asker: askerName(c), keys, unlearnt, repeat };
+    const recommended = await edge.recommend(c.env, c.executionCtx, model, asked);
     const { modelVersion, policy, arm, windowEndsAt, generation, sampling, shard } = recommended;
     const actions = recommended.actions.map(({ id, action, score, mean, width, probability, features }) => ({
       impressionId: signer.sign({ id, model, action, probability, generation, modelVersion, sampling, windowEndsAt, shard }),
@@ -55,6 +59,12 @@ export const recommendations = (edge: Edge, guard: PageGuard) =>
     }));
     return c.json({ model, modelVersion, policy, arm, windowEndsAt, actions }, 201);
   });
+
+/** Why the impressions of a request are not learnt. Undefined if they are. */
+function unlearntOf(isCrawler: boolean, learn: boolean): Unlearnt | undefined {
+  if (isCrawler) return "crawlers";
+  return learn ? undefined : "declined";
+}
 
 export const operations = (): Operations => ({
   "POST /v1/models/:model/recommendations": {
@@ -75,6 +85,7 @@ export const operations = (): Operations => ({
         maxPer: { attribute: "brand", count: 2 },
       },
       deferred: { context: { country: "PT" }, defer: true },
+      repeatable: { context: { country: "PT" }, requestId: "page-view-5c1e" },
       unlearnt: {
         context: { country: "PT" },
         learn: false,

@@ -2,6 +2,7 @@
 
 import { pageGoalRefusal } from "../../domain/catalogue/page-rules.ts";
 import type { ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
+import { Answered } from "../../domain/decision/answered.ts";
 import { decide } from "../../domain/decision/decision.ts";
 import { giverOf } from "../../domain/ids/join-key.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
@@ -25,6 +26,7 @@ const NOT_SHOWN =
 export class Serving implements Implemented<ServingRpc> {
   readonly #parts: Parts;
   readonly #pageAllowance: PageAllowance;
+  readonly #answered = new Answered<Message.Recommendation>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -35,27 +37,22 @@ export class Serving implements Implemented<ServingRpc> {
     const { store, current, running, upkeep } = this.#parts;
     const { config, live, admission } = current.get();
     const { served, policies } = await running.deciding();
-    const { unlearnt } = request;
-    if (request.defer && !unlearnt) admission.checkDeferred(request.limit, request);
+    const { unlearnt, repeat } = request;
     const { generation, watermark, horizon } = store.model;
     // A clock that was set back must not reach into closed buckets, nor before a reset.
-    const shownAt = Math.max(Date.now(), watermark, horizon);
-    const { arm, rows, actions } = decide(served, request, request.keys, shownAt);
-    const asker = request.defer ? undefined : request.asker;
-    const sampling = unlearnt ? UNLEARNT[unlearnt] : admission.sampling(rows.length, asker)[giverOf(request.byPage)];
-    const { version: modelVersion } = served;
-    live.register(policies, sampled(rows, sampling), { deferred: request.defer });
-    await upkeep.arm(shownAt, { deferred: request.defer });
-    return {
-      generation,
-      sampling,
-      modelVersion,
-      policy: config.policy,
-      arm,
-      windowEndsAt: shownAt + config.window.ms,
-      shard: 0,
-      actions,
-    };
+    const earliest = Math.max(watermark, horizon);
+    const now = Math.max(Date.now(), earliest);
+    const recommendation = this.#answered.once(repeat && `${repeat} ${generation} ${served.catalogue.version}`, now, () => {
+      if (request.defer && !unlearnt) admission.checkDeferred(request.limit, request);
+      const { shownAt, arm, rows, actions } = decide(served, request, request.keys, now, earliest);
+      const asker = request.defer ? undefined : request.asker;
+      const sampling = unlearnt ? UNLEARNT[unlearnt] : admission.sampling(rows.length, asker)[giverOf(request.byPage)];
+      live.register(policies, sampled(rows, sampling), { deferred: request.defer });
+      const windowEndsAt = shownAt + config.window.ms;
+      return { generation, sampling, modelVersion: served.version, policy: config.policy, arm, windowEndsAt, shard: 0, actions };
+    });
+    await upkeep.arm(recommendation.windowEndsAt - config.window.ms, { deferred: request.defer });
+    return recommendation;
   }
 
   registerShown(batch: Message.ShownBatch): Promise<Message.BatchAnswer> {
