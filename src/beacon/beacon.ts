@@ -141,7 +141,8 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
     if (now === agreed || page.signal.aborted) return;
     agreed = now;
     if (now) {
-      view.start();
+      // A page that is rendered ahead is hidden until its visitor opens it.
+      if (!document.hidden) view.start();
       soon(0);
     } else {
       view.stop();

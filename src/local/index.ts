@@ -6,5 +6,5 @@
 export type { Action, Features } from "../publication/featurizer.ts";
 export type { LocalAction, LocalConversion, LocalModel, LocalRecommendation, LocalRequest } from "./model.ts";
 export { OwnModel, type OwnModelOptions } from "./own-model.ts";
-export { PublishedModel, type PublishedModelOptions } from "./published-model.ts";
+export { PublishedModel, type PublishedModelOptions, type PublishedRequest } from "./published-model.ts";
 export type { Report } from "./shelf.ts";

@@ -34,6 +34,11 @@ export interface PublishedModelOptions {
   readonly report?: Report;
 }
 
+export interface PublishedRequest extends LocalRequest {
+  /** Whether the worker learns from this list. Without it nothing of the list leaves the device. Default: true. */
+  readonly learn?: boolean;
+}
+
 /** A stored publication, for a start while offline. */
 interface Kept {
   readonly etag: string;
@@ -181,11 +186,12 @@ export class PublishedModel implements LocalModel {
   }
 
   /**
-   * Decides, and registers each shown action with the worker, soon or once the browser is online again.
+   * Decides, and registers each shown action with the worker, soon or once the browser is online again. On a page that the browser renders
+   * ahead, it registers them once the visitor opens the page.
    *
    * @throws {TypeError | RangeError} naming the argument.
    */
-  recommend({ context, actions, limit = 1 }: LocalRequest = {}): LocalRecommendation {
+  recommend({ context, actions, limit = 1, learn = true }: PublishedRequest = {}): LocalRecommendation {
     const { publication, recommender, featurize } = this.#held;
     const { config, version } = publication;
     const { draws, greedy, minimumShare } = config;
@@ -212,7 +218,7 @@ export class PublishedModel implements LocalModel {
       // A copy, as JSON: the caller may change the context and the action before they are sent.
       return { id, to: IMPRESSIONS, until: windowEndsAt, item: JSON.parse(JSON.stringify(item)) };
     });
-    void this.#outbox.put(letters);
+    if (learn) whenSeen(() => void this.#outbox.put(letters));
     return { modelVersion: version, policy: config.policy, windowEndsAt, actions: shown, ...(!policy && { arm: "catalogue" }) };
   }
 
@@ -268,6 +274,13 @@ export class PublishedModel implements LocalModel {
     this.#outbox.forget();
     await this.#shelf.clear();
   }
+}
+
+/** Calls at once or, on a page that the browser renders ahead, once its visitor opens it. */
+function whenSeen(call: () => void): void {
+  const page = globalThis.document as (Document & { readonly prerendering?: boolean }) | undefined;
+  if (page?.prerendering) page.addEventListener("prerenderingchange", call, { once: true });
+  else call();
 }
 
 const isOfOtherVersion = (error: unknown): boolean => error instanceof SnapshotError && ["version", "state-version"].includes(error.code);

@@ -288,6 +288,18 @@ describe("a page that is left or hidden", () => {
     expect(page.observed.length).toBe(1);
   });
 
+  it("sees nothing of a page that was rendered ahead before its visitor opens it", async () => {
+    page.document.hidden = true;
+    const { see } = started();
+    see("a");
+    await elapse(5000);
+    expect([page.observed.length, waiting()]).toEqual([0, []]);
+    page.hide(false);
+    see("b");
+    await elapse(2000);
+    expect(page.requests.flatMap(({ body }) => body.seen)).toEqual(["b"]);
+  });
+
   it("does nothing without consent", async () => {
     const { see } = started({ consent: false });
     page.hide(true);

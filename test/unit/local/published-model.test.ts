@@ -373,6 +373,20 @@ describe("deciding", () => {
     expect(new Set(actions.map(({ impressionId }) => impressionId)).size).toBe(3);
   });
 
+  it("registers nothing without learning, and what was rendered ahead once the visitor opens the page", async () => {
+    const model = await open();
+    expect(model.recommend({ learn: false }).actions).toHaveLength(1);
+    const page = Object.assign(new EventTarget(), { prerendering: true });
+    vi.stubGlobal("document", page);
+    const { actions } = model.recommend();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(impressions()).toEqual([]);
+    page.prerendering = false;
+    page.dispatchEvent(new Event("prerenderingchange"));
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(impressions().map(({ id }) => id)).toEqual([actions[0].impressionId]);
+  });
+
   const chances = (model: PublishedModel) => {
     const stated = new Map<string, number | undefined>();
     for (let i = 0; i < 300; i++) for (const { id, probability } of model.recommend().actions) stated.set(id, probability);

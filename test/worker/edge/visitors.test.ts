@@ -54,6 +54,23 @@ describe.each(["edge", "learner"])("a model that is served by the %s", (serving)
   });
 });
 
+it.each([
+  [{ "sec-purpose": "prefetch" }, 0],
+  [{ "sec-purpose": "prefetch;prerender" }, 0],
+  [{ purpose: "prefetch" }, 0],
+  [{ "x-moz": "prefetch" }, 0],
+  [{ "x-purpose": "preview" }, 0],
+  [{ "sec-fetch-mode": "cors" }, 1],
+])("a list that is fetched with %j counts once it is shown, by a page or by a backend", async (headers, impressions) => {
+  for (const options of [{}, { key }]) {
+    const model = await createModel({ serving: "edge" });
+    const [impressionId] = await recommend(model, {}, { ...options, headers });
+    expect((await describeModel(model)).counts).toMatchObject({ impressions });
+    await call("POST", `/v1/impressions/${impressionId}/activate`);
+    expect((await describeModel(model)).counts).toMatchObject({ impressions: 1 });
+  }
+});
+
 it("a registration of a crawler is answered and not learnt, by its page or by a backend", async () => {
   const model = await createModel({ local: true });
   const items = [{ id: "shown-1", action: "mug", shownAt: Date.now() }];

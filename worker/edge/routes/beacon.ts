@@ -19,9 +19,9 @@ import { learner } from "../../rpc/learner-client.ts";
 import { keyInBody } from "../access/api-keys.ts";
 import { askerName } from "../access/asker.ts";
 import { bodyLimit } from "../access/body-limit.ts";
-import { isCrawler } from "../access/crawler.ts";
 import type { KnownModels } from "../access/known-model.ts";
 import { rateLimit } from "../access/rate-limit.ts";
+import { isCrawler } from "../access/visitor.ts";
 import { tokenSigner } from "../token-signer.ts";
 
 /** Most bytes of a page's report: what `sendBeacon` sends at most. */

@@ -10,8 +10,8 @@ import { recommendationsBody } from "../../protocol/schema.ts";
 import { valid } from "../../protocol/validation.ts";
 import { anyKey, isByPage } from "../access/api-keys.ts";
 import { askerName } from "../access/asker.ts";
-import { isCrawler } from "../access/crawler.ts";
 import type { PageGuard } from "../access/page-guard.ts";
+import { isCrawler, isFetchedAhead } from "../access/visitor.ts";
 import type { Edge } from "../edge.ts";
 import { hashedKeys } from "../hashed-keys.ts";
 import { modelPath } from "../model-path.ts";
@@ -41,7 +41,8 @@ export const answer = () =>
 export const recommendations = (edge: Edge, guard: PageGuard) =>
   new Hono().post("/v1/models/:model/recommendations", anyKey, modelPath, guard, valid("json", recommendationsBody), async (c) => {
     const { model } = c.req.valid("param");
-    const { learn, userAgent, requestId, ...request } = c.req.valid("json");
+    const { learn, userAgent, requestId, ...body } = c.req.valid("json");
+    const request = { ...body, defer: body.defer || isFetchedAhead(c) };
     const signer = tokenSigner(c.env);
     const byPage = isByPage(c);
     const keys = hashedKeys(c.env, model, request.keys, byPage);

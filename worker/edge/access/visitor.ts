@@ -1,7 +1,12 @@
+// Whether somebody sees what a request asks for: its visitor may be a crawler, or may never open the page.
+
 import type { Context } from "hono";
 import { isbot } from "isbot";
 import { isByPage, type Keyed } from "./api-keys.ts";
 import { isLocal } from "./origin.ts";
+
+/** What browsers send with requests for a page that its visitor may never open. A backend passes them on. */
+const AHEAD = ["sec-purpose", "purpose", "x-purpose", "x-moz"] as const;
 
 /**
  * Whether a visitor is a crawler or a link preview. A browser states its own user agent and an origin with it. All others call for a
@@ -14,4 +19,9 @@ export function isCrawler(c: Context<Keyed>, stated?: string): boolean {
   const isBrowser = isByPage(c) && c.req.header("origin") !== undefined;
   const userAgent = stated ?? (isBrowser ? c.req.header("user-agent") : undefined);
   return isbot(userAgent) && !(isLocal(c.req) && /\bHeadless/.test(userAgent ?? ""));
+}
+
+/** Whether a browser prefetches or prerenders. */
+export function isFetchedAhead({ req }: Pick<Context, "req">): boolean {
+  return AHEAD.some((name) => /prefetch|prerender|preview/i.test(req.header(name) ?? ""));
 }
