@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 
 /** Most that a request may cross, with room for a new figure. A change that shortens the way lowers its ceiling. */
 const CEILINGS = {
-  recommendation: { calls: 328, files: 25, foldersChanged: 88, reads: 0, statements: 0 },
+  recommendation: { calls: 328, files: 25, foldersChanged: 89, reads: 0, statements: 0 },
   registration: { calls: 409, files: 52, foldersChanged: 165, reads: 47, statements: 6 },
   conversion: { calls: 464, files: 62, foldersChanged: 209, reads: 34, statements: 10 },
 };
