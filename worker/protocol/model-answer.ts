@@ -90,6 +90,7 @@ export const model = v.strictObject({
       unanswered: about(count, "Calls of the coordinator that a shard did not answer."),
       overShare: about(count, "Addresses of pages that had their share of a limit, counted once a minute."),
       damaged: about(count, "Archived files that an erasure found lost or altered."),
+      shared: about(count, "Purchases that were refused because their impression has more than one visitor makes."),
     }),
     "Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not take, impression ids of pages that were taken, orphans whose key only pages gave, and amounts refused because of their currency.",
   ),

@@ -13,7 +13,8 @@ export const EVENTS = ["pageGoals", "applied", "conflict", ...DELIVERIES, ...UNL
 /**
  * Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not
  * take, impression ids of pages that were taken, orphans whose key only pages gave, amounts in another currency, stored conversions that the policies did not take, calls that a shard
- * did not answer, addresses of pages that had their share of a limit, once a minute, and archived files that an erasure found lost or altered.
+ * did not answer, addresses of pages that had their share of a limit, once a minute, archived files that an erasure found lost or altered, and
+ * purchases beyond those that one visitor makes after an impression.
  */
 export const INCIDENTS = [
   "missed",
@@ -28,6 +29,7 @@ export const INCIDENTS = [
   "unanswered",
   "overShare",
   "damaged",
+  "shared",
 ] as const;
 
 export const COUNTERS = [...LEARNT, ...DELIVERIES, ...UNLEARNT, ...INCIDENTS];

@@ -144,3 +144,46 @@ it("finds the same rate in two countries whose visitors consent to 0.9 and to 0.
   ]);
   expect((await describeModel(model)).counts).toMatchObject({ declined: 70 });
 });
+
+describe("an impression that several visitors share", () => {
+  const amounts = { purchase: { weight: 1, value: { currency: "EUR" } } };
+  const order = (impressionId: string, timestamp: number) => ({ impressionId, goal: "purchase", reward: 2, currency: "EUR", timestamp });
+
+  it.each([
+    ["amounts", amounts],
+    ["no amounts", goals],
+  ])("brings no more purchases than one visitor makes, with %s, and is an incident", async (_, own) => {
+    const model = await createModel({ goals: own, reward: { min: 0, max: 100 } });
+    const [impressionId] = await recommend(model);
+    const now = Date.now();
+    const orders = Array.from({ length: 60 }, (__, i) => {
+      const { currency, ...sale } = order(impressionId, now + i);
+      return own === amounts ? { ...sale, currency } : sale;
+    });
+    const { body } = await convert(orders, { id: "orders" });
+    const statuses = body.conversions.map(({ status }: { status: string }) => status);
+    expect(statuses).toEqual([...new Array(50).fill("applied"), ...new Array(10).fill("refused")]);
+    expect(body.conversions[59]).toMatchObject({ detail: expect.stringContaining("more purchases than one visitor makes") });
+    expect((await convert(orders[59])).status).toBe(422);
+    expect(await describeModel(model)).toMatchObject({ incidents: { shared: 11 }, counts: { applied: 50, converted: 1 } });
+    expect(statusesOf(await convert(orders, { id: "orders" })).slice(0, 50)).toEqual(new Array(50).fill("duplicate"));
+    // What came before can still be corrected and taken back.
+    const { reward: ___, currency: ____, ...retraction } = orders[0] as ReturnType<typeof order>;
+    expect(statusesOf(await convert({ ...retraction, timestamp: now + 100 }, { type: "conversion.retracted" }))).toEqual(["applied"]);
+  });
+
+  it("is not one because of long orders and their revisions", async () => {
+    const model = await createModel({ goals: amounts, reward: { min: 0, max: 10_000 } });
+    const [impressionId] = await recommend(model);
+    const now = Date.now();
+    for (let n = 0; n < 3; n++) {
+      const lines = Array.from({ length: 200 }, () => order(impressionId, now + n));
+      expect(new Set(statusesOf(await convert(lines)))).toEqual(new Set(["applied"]));
+    }
+    for (let n = 0; n < 60; n++) {
+      const revised = { ...order(impressionId, now + 10 + n), reward: n };
+      expect((await convert([revised], { id: "revised", type: "conversion.updated" })).status).toBe(202);
+    }
+    expect((await describeModel(model)).incidents).toMatchObject({ shared: 0 });
+  });
+});

@@ -14,6 +14,9 @@ import type { Model, ModelHolder } from "./model-holder.ts";
 const OF_PAGES =
   "only pages gave this key, and it joins no conversion of a backend: ask for recommendations with the secret key, or set the model's pageKeys";
 
+const SHARED =
+  "the impression has more purchases than one visitor makes: several visitors have its id, as from a cached page; give each visitor a list of their own";
+
 const UNSAMPLED = "the model keeps a sample of its impressions, because it is near its limits; the conversion waits in case its own comes";
 
 const SILENT = "a reward of 0 is that of an impression without conversions: it changes nothing, and need not be reported";
@@ -53,6 +56,7 @@ export class Ingestion {
     if ("impression" in event && isOfNamesake(this.#store, event.impression, event.generation)) return { status: "unknown" };
     const stored = storedForm(event, config);
     const { status, erased, change } = this.#entered(stored, model);
+    if (status === "refused") return { status, detail: SHARED };
     if (status === "orphan" && "key" in event) return this.#unjoined(event, model);
     const isIdle = status === "applied" && !change && isSilent(stored, config);
     return { status, ...(isIdle && { detail: SILENT }), ...(erased && { erased }) };

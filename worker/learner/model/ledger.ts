@@ -14,8 +14,15 @@ import { windowOf } from "../../domain/model/goals.ts";
 import type { Joining } from "../store/conversion-store.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
 
+/**
+ * Most purchases of one goal after one impression: one a day for seven weeks. Beyond them the impression belongs to several visitors, as those
+ * of a cached page do.
+ */
+const MOST_PURCHASES = 50;
+
 export interface Entry {
-  readonly status: LedgerStatus;
+  /** Refused: the impression has more purchases than one visitor makes. */
+  readonly status: LedgerStatus | "refused";
   /** Absent if the policies have nothing to observe. */
   readonly change?: RewardChange;
   /** Set if the impression was erased: nothing of the event may be stored anywhere. */
@@ -50,6 +57,10 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
     return { status: "late" };
   }
   if (impression?.erased) return ofErased(store, event);
+  if (!late && !logged && isShared(earlier, event, rules)) {
+    store.database.count("shared");
+    return { status: "refused" };
+  }
   const counts = counting(earlier);
   let status: LedgerStatus = "applied";
   if (late) status = "late";
@@ -62,6 +73,17 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   if (!live || !change) return { status };
   store.impressions.change(impression, outcomeOf(change.after), rules);
   return { status, change: { impression: appendedOf(impression), ...change } };
+}
+
+/** Whether an event is a further purchase after all that one visitor makes. Events of one time are lines of one order. */
+function isShared(earlier: readonly ConversionEvent[], event: ConversionEvent, rules: Rules): boolean {
+  if (earlier.length < MOST_PURCHASES) return false;
+  const isPurchase = (other: ConversionEvent): boolean => {
+    return other.goal === event.goal && other.reward !== null && !isRefund(other, rules.goals) && !isSilent(other, rules);
+  };
+  const purchases = new Map(earlier.filter(isPurchase).map(({ event: name, at }) => [name, at]));
+  const times = new Set(purchases.values());
+  return isPurchase(event) && !purchases.has(event.event) && !times.has(event.at) && times.size >= MOST_PURCHASES;
 }
 
 /** The events that say something. */
@@ -118,6 +140,7 @@ export function isMissing(store: LearnerStore, event: ConversionEvent, rules: Ru
     return false;
   const isUndone = ({ status, seq }: StoredConversion) => status === "void" && store.log.undoneAt(seq) < notedAt;
   const earlier = store.conversions.of(event.impression).filter((each) => !isUndone(each));
+  if (isShared(earlier, event, rules)) return false;
   return !store.impressions.find(event.impression)?.erased && !isKnown(earlier, event) && !isOverruled(said(earlier, rules), event);
 }
 
