@@ -28,9 +28,9 @@ await build({
   external: ["afterclick"],
 });
 for (const [name, entry, format] of [
-  ["beacon", "index", "esm"],
+  ["page", "index", "esm"],
   // A script's own names must not become names of the page.
-  ["beacon-script", "script", "iife"],
+  ["page-script", "script", "iife"],
 ] as const) {
   await build({
     entryPoints: [`src/beacon/${entry}.ts`],

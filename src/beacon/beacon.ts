@@ -44,7 +44,7 @@ const TAKEN = 202;
 
 /** Starts a beacon in a page. What an earlier page could not send is sent first. */
 export function createBeacon({ url, key, model, consent: given = true }: BeaconOptions): Beacon {
-  const address = `${url.replace(/\/$/, "")}/v1/beacon`;
+  const address = `${url.replace(/\/$/, "")}/v1/shown`;
   // A beacon of one model must not send items of another, which the worker would refuse for good.
   const queue = queueIn(`afterclick ${address} ${model ?? ""}`.trim());
   const view = visibility();

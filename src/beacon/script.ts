@@ -1,4 +1,4 @@
-// The program of `<script src="beacon-script.js" data-url="..." data-key="...">`, for pages without a build step. The page finds its beacon
+// The program of `<script src="page-script.js" data-url="..." data-key="...">`, for pages without a build step. The page finds its beacon
 // as `afterclick`. With `data-consent="required"` nothing is reported before `afterclick.consent(true)`. Where attributes get lost, the page
 // sets the options as `afterclick` before this script runs.
 import { type BeaconOptions, createBeacon, watchAttributes } from "./index.ts";

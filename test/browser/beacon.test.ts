@@ -85,7 +85,7 @@ const suite = () => {
     documents.set(
       model,
       () => `<!doctype html><link rel="icon" href="data:,">
-    <script defer src="/beacon-script.js" ${visit.attributes}></script>
+    <script defer src="/page-script.js" ${visit.attributes}></script>
     ${visit.content(impressionId)}
     <div style="margin-top: 300vh">the end</div>`,
     );
@@ -111,7 +111,7 @@ const suite = () => {
     await expect.poll(visit.counted, soon).toEqual([1, 1]);
     await visit.page.reload();
     await visit.click();
-    await visit.page.waitForResponse("**/v1/beacon");
+    await visit.page.waitForResponse("**/v1/shown");
     expect(await visit.counted()).toEqual([1, 1]);
   });
 
@@ -124,7 +124,7 @@ const suite = () => {
 
   it("reports once if an answer is lost, and if the page is killed before it is sent again", async ({ visit, expect }) => {
     await visit.page.goto(visit.address());
-    await visit.page.route("**/v1/beacon", async (route) => {
+    await visit.page.route("**/v1/shown", async (route) => {
       await route.fetch();
       await route.abort();
     });
@@ -132,7 +132,7 @@ const suite = () => {
     await expect.poll(visit.counted, soon).toEqual([1, 1]);
     await visit.page.close({ runBeforeUnload: false });
     visit.page = await visit.context.newPage();
-    const sent = visit.page.waitForResponse("**/v1/beacon");
+    const sent = visit.page.waitForResponse("**/v1/shown");
     await visit.page.goto(visit.address());
     expect(await (await sent).json()).toMatchObject({ reached: [{ status: "duplicate" }] });
     expect(await visit.counted()).toEqual([1, 1]);
@@ -194,7 +194,7 @@ const suite = () => {
 
     /** A link whose clicks a module reports. */
     const listened = (id: string) => `<a href="#x"><b>Boots</b></a><script type="module">
-      import { createBeacon } from "/beacon.js";
+      import { createBeacon } from "/page.js";
       const beacon = createBeacon({ url: "${worker}", key: "${secrets.AFTERCLICK_PUBLISHABLE_KEY}" });
       const a = document.querySelector("a");
       beacon.clicked(a, "${id}");
@@ -261,7 +261,7 @@ const suite = () => {
     it("reports a closed one that is named", async ({ visit, expect }) => {
       visit.attributes = "";
       visit.content = (id) => `<div id="host"></div><script type="module">
-        import { createBeacon, watchAttributes } from "/beacon.js";
+        import { createBeacon, watchAttributes } from "/page.js";
         const root = document.querySelector("#host").attachShadow({ mode: "closed" });
         root.innerHTML = ${JSON.stringify(link(id))};
         globalThis.link = root.firstChild;

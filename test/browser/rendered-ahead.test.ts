@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
-import { describeInChromium } from "../support/chromium.ts";
+import { chromiumPath, describeInChromium } from "../support/chromium.ts";
 import { secrets } from "./worker.ts";
 
 const soon = { timeout: 20_000, interval: 100 };
@@ -37,7 +37,7 @@ describeInChromium("a page that is rendered ahead", () => {
     <script type="speculationrules">{ "prerender": [{ "urls": ["/list"], "eagerness": "immediate" }] }</script>
     <script>fetch("/opened").then(() => document.querySelector("a").click())</script>`;
   const list = () => `<!doctype html><link rel="icon" href="data:,"><p>Tent</p>
-    <script defer src="/beacon-script.js" data-url="${worker}" data-key="${key}"></script>
+    <script defer src="/page-script.js" data-url="${worker}" data-key="${key}"></script>
     <script type="module">
       const headers = { authorization: "Bearer ${key}", "content-type": "application/json" };
       const answer = await fetch("${worker}/v1/models/ahead/recommendations", { method: "POST", headers, body: "{}" });
@@ -63,7 +63,7 @@ describeInChromium("a page that is rendered ahead", () => {
     const page = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     // A driver keeps the process alive in this way too, without looking into the page.
     const flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-port=0"];
-    browser = spawn("chromium", [...flags, `--user-data-dir=${folder}`, page], { stdio: "ignore" });
+    browser = spawn(chromiumPath as string, [...flags, `--user-data-dir=${folder}`, page], { stdio: "ignore" });
   });
   afterAll(async () => {
     const ended = new Promise((resolve) => browser.once("exit", resolve));

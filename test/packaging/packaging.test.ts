@@ -117,7 +117,7 @@ describe("the package", () => {
     expect(printed.trim()).toBe("0");
   });
 
-  it.each(["beacon.js", "beacon-script.js"])("takes at most 2.2 kB with %s, gzipped", async (name) => {
+  it.each(["page.js", "page-script.js"])("takes at most 2.2 kB with %s, gzipped", async (name) => {
     expect(gzipSync(await readFile(join(contents(), name)), { level: 9 }).length).toBeLessThanOrEqual(2200);
   });
 

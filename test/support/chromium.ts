@@ -10,10 +10,11 @@ function find(): string | undefined {
   }
 }
 
-const path = find();
+/** Its program. Undefined if it is not installed. */
+export const chromiumPath = find();
 
 /** Whether Chromium is installed. Without it no browser tests are generated, and `test/browser/engines.test.ts` reports that. */
-export const hasChromium = path !== undefined;
+export const hasChromium = chromiumPath !== undefined;
 
 /**
  * A suite that needs Chromium. Its tests share a page, so they keep their order in a shuffled run. Concurrent tests run beside each
@@ -25,7 +26,7 @@ export function describeInChromium(name: string, suite: () => void, { concurrent
 
 export function launchChromium(): Promise<Browser> {
   return chromium.launch({
-    executablePath: path,
+    executablePath: chromiumPath,
     headless: true,
     args: [
       "--no-sandbox",

@@ -101,7 +101,7 @@ export const routes: Readonly<Record<string, Route>> = {
     parameters: ["goal", "model", "key", "action"],
     examples: { stripeOrder: stripeMessage, stripeOther: stripeMessage },
   },
-  "POST /v1/beacon": {
+  "POST /v1/shown": {
     id: "reportFromPage",
     key: open,
     body: "BeaconBody",

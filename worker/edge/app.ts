@@ -31,7 +31,7 @@ import { published } from "./routes/published.ts";
 import { recommendations } from "./routes/recommendations.ts";
 
 /** Routes that pages of listed origins may send bodies to. */
-const FOR_PAGES = ["/v1/models/:model/recommendations", "/v1/models/:model/impressions", "/v1/beacon"] as const;
+const FOR_PAGES = ["/v1/models/:model/recommendations", "/v1/models/:model/impressions", "/v1/shown"] as const;
 
 /** Security headers of an API response. The page sets its own. */
 const apiHeaders = createMiddleware(async (c, next) => {
@@ -90,6 +90,8 @@ export function createApp() {
     .route("/", rollback(edge))
     .route("/", reset(edge));
 
+  // Another name of the same route. Pages use the first: lists of blockers know the word of this one.
+  base.post("/v1/beacon", (c) => base.fetch(new Request(new URL("/v1/shown", c.req.url), c.req.raw), c.env, c.executionCtx));
   base.route("/demo", demo(base));
   base.route("/", page);
   return app;

@@ -3,7 +3,7 @@ import { type BeaconOptions, createBeacon } from "../../../src/beacon/beacon.ts"
 import { closePage, openPage, PageElement, page } from "./page.ts";
 
 const options: BeaconOptions = { url: "https://worker.example", key: "pk_key" };
-const ADDRESS = "https://worker.example/v1/beacon";
+const ADDRESS = "https://worker.example/v1/shown";
 const STORED = `afterclick ${ADDRESS}`;
 
 beforeEach(openPage);

@@ -23,7 +23,7 @@ async function decided(model: string, body: object = {}): Promise<{ readonly ids
 const activate = (id: string) => call("POST", `/v1/impressions/${id}/activate`);
 const see = async (id: string) => {
   const body = { key: env.AFTERCLICK_PUBLISHABLE_KEY, seen: [id] };
-  return (await call("POST", "/v1/beacon", body, { key: null })).body.seen[0].status;
+  return (await call("POST", "/v1/shown", body, { key: null })).body.seen[0].status;
 };
 const held = (model: string) =>
   runInDurableObject(learnerOf(model), (_, { storage }) => storage.sql.exec("SELECT id FROM activations").toArray().length);

@@ -133,7 +133,7 @@ it("refuses to register a token of another model, action or time", async () => {
 it.each([
   ["GET", "/v1/models/shop/recommendations", "POST"],
   ["GET", "/v1/conversions", "POST"],
-  ["DELETE", "/v1/beacon", "POST"],
+  ["DELETE", "/v1/shown", "POST"],
   ["PUT", "/v1/models", "GET"],
   ["POST", "/v1/models/shop", "GET, PUT, PATCH, DELETE"],
 ])("%s %s names the methods of the address", async (method, path, allowed) => {

@@ -34,12 +34,19 @@ const createShop = (body: object = {}) => createModel({ goals, window: { ms: 5 *
 
 /** Reports as `sendBeacon` does: as plain text, without an API key in a header. */
 function report(body: object, headers: Readonly<Record<string, string>> = {}): Promise<Reply> {
-  return call("POST", "/v1/beacon", { key, ...body }, { key: null, headers: { "content-type": "text/plain", ...headers }, env: listed });
+  return call("POST", "/v1/shown", { key, ...body }, { key: null, headers: { "content-type": "text/plain", ...headers }, env: listed });
 }
 
 const reach = async (impressionId: string, goal = "click", body: object = {}) =>
   (await report({ reached: [{ impressionId, goal }], ...body })).body.reached[0];
 const see = async (impressionId: string) => (await report({ seen: [impressionId] })).body.seen[0].status;
+
+it("takes a report under its other name too", async () => {
+  const [id] = await recommend(await createShop(), { defer: true });
+  const headers = { origin: SHOP, "content-type": "text/plain" };
+  const { body, headers: answered } = await call("POST", "/v1/beacon", { key, seen: [id] }, { key: null, headers, env: listed });
+  expect([body.seen[0].status, answered.get("access-control-allow-origin")]).toEqual(["activated", SHOP]);
+});
 
 describe("a public goal", () => {
   it("counts once for each impression, and is counted apart", async () => {
@@ -186,7 +193,7 @@ describe("a report is refused", () => {
     const from = { "cf-connecting-ip": "192.0.2.1", origin: SHOP };
     for (const limit of [{ RATE_LIMIT: over }, { ORIGIN_RATE_LIMIT: over }]) {
       const options = { key: null, headers: from, env: { ...listed, ...limit } };
-      expect(await call("POST", "/v1/beacon", { key }, options)).toMatchObject({ status: 429 });
+      expect(await call("POST", "/v1/shown", { key }, options)).toMatchObject({ status: 429 });
     }
   });
 

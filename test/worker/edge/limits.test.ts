@@ -47,7 +47,7 @@ it("takes a longer body only for a log and a catalogue, even of a model called e
   expect((await call("POST", "/v1/models/events/events", long)).status).not.toBe(413);
 });
 
-it.each(["/v1/models/shop/recommendations", "/v1/models/shop/impressions", "/v1/beacon"])(
+it.each(["/v1/models/shop/recommendations", "/v1/models/shop/impressions", "/v1/shown"])(
   "lets a page of a listed origin read why its body was refused: %s",
   async (path) => {
     const options = { headers: { origin: "https://shop.example" }, env: { AFTERCLICK_ALLOWED_ORIGINS: "https://shop.example" } };
@@ -220,7 +220,7 @@ const key = env.AFTERCLICK_PUBLISHABLE_KEY as string;
 /** A call of a page from an address. */
 const from = (address: string, env = {}) => ({ key, headers: { "cf-connecting-ip": address }, env: { RATE_LIMIT: undefined, ...env } });
 const goals = { click: { weight: 1, public: true } };
-const report = (body: object, options = {}) => call("POST", "/v1/beacon", { key, ...body }, { ...options, key: null });
+const report = (body: object, options = {}) => call("POST", "/v1/shown", { key, ...body }, { ...options, key: null });
 const statusesIn = (results: readonly { readonly status: string }[]) => results.map(({ status }) => status);
 
 describe("deferred impressions", () => {

@@ -64,7 +64,7 @@ describe("behind a middleware that reads the body by", () => {
     const converted = await sent(read, "/v1/conversions", conversion, { chunked, headers });
     expect([converted.status, JSON.parse(converted.text).conversions[0].status]).toEqual([202, "applied"]);
     const report = JSON.stringify({ key: env.AFTERCLICK_PUBLISHABLE_KEY, seen: [impressionId] });
-    expect(await sent(read, "/v1/beacon", report, { chunked })).toMatchObject({ status: 202 });
+    expect(await sent(read, "/v1/shown", report, { chunked })).toMatchObject({ status: 202 });
   });
 
   it.each(ways(kept))("%s, sent %s, a body over the limit gets 413", async (_, __, read, chunked) => {

@@ -79,7 +79,7 @@ async function valuedImpression(): Promise<string> {
 }
 
 it("describes the routes that there are", () => {
-  const served = app.routes.filter(({ method, path }) => method !== "ALL" && !path.startsWith("/demo"));
+  const served = app.routes.filter(({ method, path }) => method !== "ALL" && !/^\/(demo|v1\/beacon$)/.test(path));
   const names = new Set(served.map(({ method, path }) => `${method} ${path}`));
   expect(new Set(Object.keys(operations))).toEqual(names);
   expect(new Set(Object.keys(routes))).toEqual(names);
@@ -271,7 +271,7 @@ it("gives answers the types that the worker gives them", () => {
   expectTypeOf<Given<Model["recommendations"]["$post"]>>().toEqualTypeOf<Described<ReturnType<typeof recommendations>>>();
   expectTypeOf<Given<Model["impressions"]["$post"]>>().toEqualTypeOf<Described<ReturnType<typeof registered>>>();
   expectTypeOf<Given<Client["conversions"]["$post"]>>().toEqualTypeOf<Described<typeof answers.conversions>>();
-  expectTypeOf<Given<Client["beacon"]["$post"]>>().toEqualTypeOf<Described<ReturnType<typeof beacon>>>();
+  expectTypeOf<Given<Client["shown"]["$post"]>>().toEqualTypeOf<Described<ReturnType<typeof beacon>>>();
   expectTypeOf<Given<Client["impressions"][":id"]["$get"]>>().toEqualTypeOf<Described<typeof answers.impression>>();
   expectTypeOf<Given<Client["impressions"][":id"]["activate"]["$post"]>>().toEqualTypeOf<Described<ReturnType<typeof activated>>>();
 });

@@ -613,7 +613,7 @@ describe("a variable", () => {
       ["GET", "/v1/hooks/erp"],
       ...["erp", "stripe", "shopify", "nobody"].map((name) => ["POST", `/v1/hooks/${name}`]),
       ["POST", "/v1/conversions"],
-      ["POST", "/v1/beacon"],
+      ["POST", "/v1/shown"],
       ["POST", "/v1/models/shop/recommendations"],
       ["OPTIONS", "/v1/models/shop/recommendations"],
       ["POST", "/demo/purchases"],

@@ -92,11 +92,11 @@ it("a report of a crawler shows nothing and reaches nothing", async () => {
   const [deferred] = await recommend(model, { defer: true });
   const [unlearnt] = await recommend(model, { defer: true, userAgent: GOOGLEBOT });
   const body = { key, seen: [deferred, unlearnt], reached: [{ impressionId: deferred, goal: "click" }] };
-  const crawled = await call("POST", "/v1/beacon", body, { ...browser(GOOGLEBOT), key: null });
+  const crawled = await call("POST", "/v1/shown", body, { ...browser(GOOGLEBOT), key: null });
   expect(crawled.body.seen.map(({ status }: { status: string }) => status)).toEqual(["unlearnt", "unlearnt"]);
   expect(crawled.body.reached).toMatchObject([{ status: "unlearnt", detail: expect.stringContaining("crawler") }]);
   expect((await describeModel(model)).counts).toMatchObject({ impressions: 0, crawlers: 2, pageGoals: 0 });
-  const seen = await call("POST", "/v1/beacon", body, { ...browser(FIREFOX), key: null });
+  const seen = await call("POST", "/v1/shown", body, { ...browser(FIREFOX), key: null });
   expect(seen.body).toMatchObject({ seen: [{ status: "activated" }, { status: "unlearnt" }], reached: [{ status: "applied" }] });
 });
 

@@ -95,7 +95,7 @@ export const pageRights: Group = {
             goals: { click: { weight: 1, public: true }, purchase: { weight: 1 } },
           });
           const [own, other] = await target.recommend(shop, { limit: 2 });
-          const report = (json: object) => target.send("POST", "/v1/beacon", { json: { key, ...json } });
+          const report = (json: object) => target.send("POST", "/v1/shown", { json: { key, ...json } });
           const reached = Array.from({ length: 100 }, () => ({ impressionId: own, goal }));
           for (let n = 0; n < REPETITIONS; n++) stage.check(`${goal} reported again by a page`, soundness(await report({ reached })));
           const honest = await report({ reached: [{ impressionId: other, goal: "click" }] });

@@ -26,7 +26,7 @@ export const shares: Group = {
       return target.send("POST", `/v1/models/${model}/recommendations`, { key, json, ...from(address) });
     };
     const report = (json: object, address = target.address()) =>
-      target.send("POST", "/v1/beacon", { json: { key, ...json }, ...from(address) });
+      target.send("POST", "/v1/shown", { json: { key, ...json }, ...from(address) });
     const idsIn = (text: string) => Array.from(text.matchAll(/"impressionId":"([\w-]+)"/g), ([, id]) => id);
     const clicks = (ids: readonly string[]) => ({ reached: ids.map((impressionId) => ({ impressionId, goal: "click" })) });
     const shop = async (name: string, config: object = {}) => {

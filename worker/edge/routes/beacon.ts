@@ -1,4 +1,4 @@
-// `POST /v1/beacon`: what pages report. `sendBeacon` sends no headers, so the key is in the body.
+// `POST /v1/shown`: what pages report. `sendBeacon` sends no headers, so the key is in the body.
 
 import { Hono } from "hono";
 import * as v from "valibot";
@@ -60,7 +60,7 @@ export const answer = () =>
   });
 
 export const beacon = (known: KnownModels) =>
-  new Hono().post("/v1/beacon", bodyLimit(MAX_BYTES), valid("json", beaconBody), keyInBody, rateLimit, async (c) => {
+  new Hono().post("/v1/shown", bodyLimit(MAX_BYTES), valid("json", beaconBody), keyInBody, rateLimit, async (c) => {
     const sending = { known, asker: askerName(c), isCrawler: isCrawler(c) };
     return c.json(await takeBeacon(c.env, c.req.valid("json"), sending), 202);
   });
@@ -163,7 +163,7 @@ function verdictOf({ status, detail }: Verdict): Verdict {
 }
 
 export const operations = (): Operations => ({
-  "POST /v1/beacon": {
+  "POST /v1/shown": {
     id: "reportFromPage",
     summary: "Report from a page: impressions that were shown, and public goals",
     key: "none",
