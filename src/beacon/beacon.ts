@@ -79,6 +79,8 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
     }).catch(() => undefined);
     if (!response) return false;
     const { status } = response;
+    // No cache takes the answer, and one that nobody reads keeps its connection.
+    const text = await response.text().catch(() => "");
     const isFinal = FINAL.includes(status);
     if (isFinal && items.length > 1) {
       // One malformed item spoils a request, so each half is sent alone.
@@ -87,7 +89,6 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
     }
     // 429 and 5xx pass by themselves.
     if (status !== answered && status !== TAKEN && status < 429) {
-      const text = await response.text().catch(() => "");
       console.error(`afterclick: ${address} answered ${status || "with a redirection"}: check url, key and model. ${text.slice(0, 200)}`);
     }
     answered = status;
