@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 const CEILINGS = {
   recommendation: { calls: 328, files: 25, foldersChanged: 89, reads: 0, statements: 0 },
   registration: { calls: 409, files: 52, foldersChanged: 165, reads: 47, statements: 6 },
-  conversion: { calls: 464, files: 62, foldersChanged: 211, reads: 34, statements: 10 },
+  conversion: { calls: 467, files: 62, foldersChanged: 211, reads: 34, statements: 10 },
 };
 
 const LINE = /^(\w+): (\d+) calls in (\d+) files of the worker .* (\d+) changes of folder, (\d+) reads of state, (\d+) statements/gm;
