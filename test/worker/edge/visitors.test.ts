@@ -100,18 +100,17 @@ it("a report of a crawler shows nothing and reaches nothing", async () => {
   expect(seen.body).toMatchObject({ seen: [{ status: "activated" }, { status: "unlearnt" }], reached: [{ status: "applied" }] });
 });
 
-it("a program's own user agent says nothing about the visitor, and a headless browser on the own machine is one", async () => {
+it("a program's own user agent says nothing about the visitor, and tests on the own machine are visitors", async () => {
   const model = await createModel();
   for (const options of [{ headers: { "user-agent": "python-requests/2.32" } }, { key, headers: { "user-agent": "okhttp/4.12.0" } }])
     await recommend(model, {}, options);
-  const headers = {
-    authorization: `Bearer ${key}`,
-    origin: "http://localhost:8787",
-    "user-agent": FIREFOX.replace("Firefox", "HeadlessFirefox"),
-  };
-  const request = new Request(`http://localhost:8787/v1/models/${model}/recommendations`, { method: "POST", headers, body: "{}" });
-  expect((await createApp().fetch(request, env, { waitUntil() {}, passThroughOnException() {} } as never)).status).toBe(201);
-  expect((await describeModel(model)).counts).toMatchObject({ impressions: 3, crawlers: 0 });
+  const common = { authorization: `Bearer ${key}`, origin: "http://localhost:8787" };
+  for (const userAgent of [FIREFOX.replace("Firefox", "HeadlessFirefox"), "node"]) {
+    const headers = { ...common, "user-agent": userAgent };
+    const request = new Request(`http://localhost:8787/v1/models/${model}/recommendations`, { method: "POST", headers, body: "{}" });
+    expect((await createApp().fetch(request, env, { waitUntil() {}, passThroughOnException() {} } as never)).status).toBe(201);
+  }
+  expect((await describeModel(model)).counts).toMatchObject({ impressions: 4, crawlers: 0 });
 });
 
 it("finds the same rate in two countries whose visitors consent to 0.9 and to 0.4", async () => {
