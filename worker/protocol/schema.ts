@@ -19,13 +19,10 @@ import {
   wellFormed,
   wholeNumber,
 } from "./forms.ts";
+import { keys } from "./join-key.ts";
 import { optionSchemas } from "./model-options.ts";
 import { MOST_PLACES } from "./most.ts";
 import { got } from "./sentence.ts";
-
-/** A join key such as an order number or a visitor id. Only its hash is stored. */
-export const joinKey = text(256);
-export const keys = list(joinKey, 4);
 
 /** The user agent of a visitor, as a caller that is not the visitor's browser states it. */
 export const userAgent = text(1024);

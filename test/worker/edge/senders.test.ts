@@ -296,10 +296,16 @@ it("an id that cannot be used hides neither another id nor a key", async () => {
 
 it("a text for a missing value is no key", async () => {
   const model = await createModel({ goals });
-  await show(model, { keys: ["undefined"] });
+  await show(model, {});
   const order = { id: 1, at: Date.now(), customer: "undefined", lines: [{ total: 5 }] };
   const sender = { ...shop, model, key: "$.customer" };
-  expect(await sent("erp", sender, order)).toMatchObject({ status: 200, body: { ignored: "erp without an impression" } });
+  expect(await sent("erp", sender, order)).toMatchObject({
+    status: 200,
+    body: {
+      ignored: "erp without an impression",
+      reason: expect.stringContaining('expected a key of one visitor or order, got "undefined"'),
+    },
+  });
   expect(statusesOf(await sent("erp", shop, { ...order, lines: [{ seen: "cut-id", total: 5 }] }))).toEqual(["unknown"]);
 });
 

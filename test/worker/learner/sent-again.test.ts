@@ -137,7 +137,7 @@ describe.each([1, 3])("in a model of %i shards", (shards) => {
     const register = () =>
       show(
         stage.model,
-        { keys: ["guest"] as string[], id: "own-2", shownAt: stage.at },
+        { keys: ["passer-by"] as string[], id: "own-2", shownAt: stage.at },
         { action: "tent", id: "own-3", shownAt: stage.at },
       );
     const [own, other] = await register();
@@ -146,7 +146,7 @@ describe.each([1, 3])("in a model of %i shards", (shards) => {
     await rollBack(stage);
     const orders = [
       [{ impressionId: own }, "own"],
-      [{ model: stage.model, key: "guest" }, "guest"],
+      [{ model: stage.model, key: "passer-by" }, "passer-by"],
       [{ impressionId: shown }, "shown"],
     ] as const;
     const send = async () => {

@@ -1,6 +1,7 @@
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { encodeBase64Url } from "hono/utils/encode";
+import { plainId } from "../../protocol/plain-id.ts";
 import type { KeyGiver, KeyHashes, RequestKeys } from "./join-key.ts";
 import { keyValuesOf, remembered } from "./secret.ts";
 
@@ -23,9 +24,9 @@ export class KeyHasher {
     return new KeyHasher(keyValuesOf("AFTERCLICK_JOIN_KEY", secret));
   });
 
-  /** Hashes a key under each secret. One key has different hashes in different models. */
+  /** Hashes a key under each secret, in the form in which ids match. One key has different hashes in different models. */
   hash(model: string, key: string, giver: KeyGiver): KeyHashes {
-    const message = encoder.encode(`${giver}\0${model}\0${key}`);
+    const message = encoder.encode(`${giver}\0${model}\0${plainId(key)}`);
     return this.#secrets.map((secret) => {
       const bytes = hmac(sha256, secret, message).slice(0, HASH_BYTES);
       return encodeBase64Url(bytes.buffer as ArrayBuffer).replaceAll("=", "");

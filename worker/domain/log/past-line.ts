@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { actionId, fields, optional, text } from "../../protocol/forms.ts";
-import { anyAction, keys, place, probability } from "../../protocol/schema.ts";
+import { keys } from "../../protocol/join-key.ts";
+import { anyAction, place, probability } from "../../protocol/schema.ts";
 import { timestamp } from "../../protocol/timestamp.ts";
 import { conversion, impression, others } from "./log-line.ts";
 

@@ -29,9 +29,9 @@ import {
   strictObject,
   text,
 } from "../../protocol/forms.ts";
+import { keyRefusal } from "../../protocol/join-key.ts";
 import { type Operations, withBody } from "../../protocol/operation.ts";
 import { Problem, unauthorised } from "../../protocol/problem.ts";
-import { joinKey } from "../../protocol/schema.ts";
 import { timestamp } from "../../protocol/timestamp.ts";
 import { bodyBy, valid } from "../../protocol/validation.ts";
 import { learner } from "../../rpc/learner-client.ts";
@@ -42,8 +42,11 @@ import { verifyWebhook } from "../webhook.ts";
 
 const item = { goal: v.optional(goal, "conversion"), timestamp: v.optional(timestamp) };
 const byImpression = { ...item, impressionId: text(2048) };
-/** `byPage`: a page has reported it to the sender, and its key is one that the page gave. */
-const byKey = { ...item, model: modelName, key: joinKey, action: v.optional(actionId), byPage: v.optional(v.boolean(), false) };
+/**
+ * `byPage`: a page has reported it to the sender, and its key is one that the page gave. A key that nobody can have refuses its item alone,
+ * so that a batch does not lose the others.
+ */
+const byKey = { ...item, model: modelName, key: v.string(), action: v.optional(actionId), byPage: v.optional(v.boolean(), false) };
 
 /** A conversion that names its impression, or a join key of the impression. */
 const conversionItem = <Entries extends v.ObjectEntries>(entries: Entries) => {
@@ -153,7 +156,8 @@ export async function ingestNamed(env: Environment, named: readonly NamedConvers
     named.map(async ({ item, outcome }, place) => {
       const token = "key" in item ? null : signer.verify(item.impressionId, now);
       const left = token && leftOut(token);
-      const refusal = untimely(token, outcome.at, now) ?? rangeRefusal(outcome.reward);
+      const refusal =
+        untimely(token, outcome.at, now) ?? rangeRefusal(outcome.reward) ?? ("key" in item ? refusedKey(item.key) : undefined);
       if (token === undefined) results[place] = { status: "unknown" };
       else if (left) results[place] = left;
       else if (refusal) results[place] = { status: "refused", detail: refusal };
@@ -174,6 +178,11 @@ function roundingOf(item: ConversionItem, { status }: Result): Rounding {
   if (!("reward" in item) || status === "refused" || status === "unknown") return {};
   const to = roundedReward(item.reward);
   return to === item.reward ? {} : { rounded: { from: item.reward, to } };
+}
+
+function refusedKey(key: string): string | undefined {
+  const refusal = keyRefusal(key);
+  return refusal && `key: ${refusal}`;
 }
 
 function untimely(token: TokenContent | null | undefined, at: number, now: number): string | undefined {

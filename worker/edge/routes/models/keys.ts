@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import * as v from "valibot";
 import { count } from "../../../protocol/figures.ts";
+import { joinKey } from "../../../protocol/join-key.ts";
 import { type Operations, ofModel } from "../../../protocol/operation.ts";
 import { modelParameter } from "../../../protocol/schema.ts";
 import { valid } from "../../../protocol/validation.ts";
@@ -8,7 +9,7 @@ import { learner } from "../../../rpc/learner-client.ts";
 import { secretKey } from "../../access/api-keys.ts";
 import { hashedKeys } from "../../hashed-keys.ts";
 
-const parameters = v.object({ ...modelParameter.entries, key: v.string() });
+const parameters = v.object({ ...modelParameter.entries, key: joinKey });
 
 export const answer = () => v.strictObject({ erased: count });
 
