@@ -117,6 +117,12 @@ export const routes: Readonly<Record<string, Route>> = {
     problems: [401, 403, 404, 500, 503],
   },
   "DELETE /v1/impressions/:id": { id: "eraseImpression", key: secret, answers: { 204: null }, problems: [401, 403, 404, 500, 503] },
+  "GET /v1/models/:model/keys/:key": {
+    id: "readKey",
+    key: secret,
+    answers: { 200: "Stored" },
+    problems: [401, 403, 404, 422, 500, 503],
+  },
   "DELETE /v1/models/:model/keys/:key": {
     id: "eraseKey",
     key: secret,

@@ -86,6 +86,7 @@ export const model = v.strictObject({
       collisions: count,
       ofPages: count,
       otherCurrency: count,
+      withoutAction: about(count, "Events by key that did not name the product, while the newest list of the key had several."),
       skipped: about(count, "Stored conversions that the policies did not take."),
       unanswered: about(count, "Calls of the coordinator that a shard did not answer."),
       overShare: about(count, "Addresses of pages that had their share of a limit, counted once a minute."),

@@ -12,9 +12,10 @@ const DELIVERIES = ["duplicate", "late", "orphan"] as const;
 export const EVENTS = ["pageGoals", "applied", "conflict", ...DELIVERIES, ...UNLEARNT] as const;
 /**
  * Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not
- * take, impression ids of pages that were taken, orphans whose key only pages gave, amounts in another currency, stored conversions that the policies did not take, calls that a shard
- * did not answer, addresses of pages that had their share of a limit, once a minute, archived files that an erasure found lost or altered, and
- * purchases beyond those that one visitor makes after an impression.
+ * take, impression ids of pages that were taken, orphans whose key only pages gave, amounts in another currency, events by key that did not
+ * name the product of a list of several, stored conversions that the policies did not take, calls that a shard did not answer, addresses of
+ * pages that had their share of a limit, once a minute, archived files that an erasure found lost or altered, and purchases beyond those that
+ * one visitor makes after an impression.
  */
 export const INCIDENTS = [
   "missed",
@@ -25,6 +26,7 @@ export const INCIDENTS = [
   "collisions",
   "ofPages",
   "otherCurrency",
+  "withoutAction",
   "skipped",
   "unanswered",
   "overShare",

@@ -2,6 +2,7 @@
 
 import type { ConversionEvent, KeyedEvent } from "../domain/conversion/event.ts";
 import type { KeyHashes } from "../domain/ids/join-key.ts";
+import type { HeldLine } from "../domain/log/log-line.ts";
 import type { LogRow } from "../domain/log/log-row.ts";
 import type { HeldEdition } from "../domain/model/publication.ts";
 import type { OrderFacts } from "../domain/orders/facts.ts";
@@ -86,6 +87,8 @@ export interface ReadingRpc {
   estimates(context?: Features): Answered<readonly Message.ActionEvidence[]>;
   /** An impression, its decision, and the model's current estimates; null if it is unknown. */
   impression(id: string): Answered<Message.Explanation | null>;
+  /** The lines of the log about a join key, given by its hashes, archived ones too. */
+  keyLines(hashes: KeyHashes): Answered<readonly HeldLine[]>;
   /**
    * The beginning of an export of all rows after a row. A model of several shards collects their sums first, so that the log ends with
    * them. Its exports begin with 0 or after merged sums, else 422.

@@ -10,12 +10,15 @@ import { ModelHolder } from "../../../worker/learner/model/model-holder.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 
 // Conversions with a join key. Each joins the newest impression of its key that was shown before it, within the window,
-// and with the named action. Otherwise it waits. A repeated event joins the same impression as before.
+// and with the named action. Otherwise it waits. A repeated event joins the same impression as before. An event that names no action joins
+// no list of several: it is refused or, if it came before the list, waits until it comes again with its action.
 
 const START = 1_795_262_400_000;
 const WINDOW_MS = 480_000;
 const SHOWN = [0, 1000, 200_000, 481_000].map((ms) => START + ms);
-const IDS = SHOWN.map((at, place) => uuidAt(at, new Uint8Array(10).fill(place)));
+const ACTIONS = ["mug", "tent", "lamp"];
+/** Ids of the impressions of each list. */
+const IDS = SHOWN.map((at, list) => ACTIONS.map((_, place) => uuidAt(at, new Uint8Array(10).fill(10 * list + place))));
 /** Time of each event: at the end of a window, or just after it. */
 const TIMES = [-1, 0, 999, 1000, 480_000, 480_001, 481_000, 680_001, 961_000, 961_001].map((ms) => START + ms);
 
@@ -32,46 +35,70 @@ interface Keyed {
 
 interface Shown {
   readonly keys: readonly string[];
-  readonly action: string;
+  /** Of each impression of the list. */
+  readonly actions: readonly string[];
 }
+
+const isVersion = (a: Keyed, b: Keyed) => a.key === b.key && a.goal === b.goal && a.event === b.event;
+const isSame = (a: Keyed, b: Keyed) => a.at === b.at && a.reward === b.reward;
 
 class Model {
   readonly shown = new Map<number, Shown>();
-  /** Events in order of arrival. Without a place an event waits. */
-  rows: { readonly sent: Keyed; place?: number; status: string }[] = [];
+  /** Events in order of arrival. Without an impression an event waits. */
+  rows: { readonly sent: Keyed; impression?: string; status: string }[] = [];
 
-  #suits(place: number, { key, action, at }: Keyed): boolean {
-    const impression = this.shown.get(place);
-    const inTime = SHOWN[place] <= at && at <= SHOWN[place] + WINDOW_MS;
-    return inTime && impression?.keys.includes(key) === true && (action === null || action === impression.action);
+  /** The impression that an event joins. Undefined: none yet. Null: a list of several, and the event does not say which. */
+  #joined({ key, action, at }: Keyed): string | undefined | null {
+    const suiting = SHOWN.findLastIndex((shownAt, list) => {
+      const { keys, actions } = this.shown.get(list) ?? { keys: [], actions: [] };
+      return shownAt <= at && at <= shownAt + WINDOW_MS && keys.includes(key) && (action === null || actions.includes(action));
+    });
+    const { actions } = this.shown.get(suiting) ?? { actions: [] };
+    if (action === null && actions.length > 1) return null;
+    return IDS[suiting]?.[action === null ? 0 : actions.indexOf(action)];
   }
 
-  enter(sent: Keyed, found = this.#find(sent)): string {
-    const same = this.rows.filter(({ sent: other, place }) => place === found && other.goal === sent.goal && other.event === sent.event);
+  enter(sent: Keyed): string {
+    const found = this.#find(sent);
+    if (found === null) return "refused";
+    const lacking = this.rows.filter((row) => sent.action !== null && row.impression === undefined && row.sent.action === null);
+    const waited = lacking.filter((row) => isVersion(row.sent, sent));
+    this.rows = this.rows.filter((row) => !waited.includes(row));
+    for (const row of waited) if (!isSame(row.sent, sent)) this.enter({ ...row.sent, action: sent.action });
+    return this.#add(sent, found);
+  }
+
+  #add(sent: Keyed, found: string | undefined): string {
+    const same = this.rows.filter(({ sent: other, impression }) => {
+      return impression === found && other.goal === sent.goal && other.event === sent.event;
+    });
     // The key names a waiting event; the impression names a joined one.
     const known = found === undefined ? same.filter(({ sent: other }) => other.key === sent.key) : same;
-    if (known.some(({ sent: other }) => other.at === sent.at && other.reward === sent.reward)) return "duplicate";
-    const late = found !== undefined && sent.at > SHOWN[found] + WINDOW_MS;
+    if (known.some(({ sent: other }) => isSame(other, sent))) return "duplicate";
+    const late = found !== undefined && sent.at > SHOWN[IDS.findIndex((list) => list.includes(found))] + WINDOW_MS;
     const counted = same.some(({ status }) => status === "applied" || status === "conflict");
     const status = found === undefined ? "orphan" : late ? "late" : counted ? "conflict" : "applied";
-    this.rows.push({ sent, place: found, status });
+    this.rows.push({ sent, impression: found, status });
     return status;
   }
 
-  #find(sent: Keyed): number | undefined {
-    const same = this.rows.filter(({ sent: other }) => other.key === sent.key && other.goal === sent.goal && other.event === sent.event);
-    const joined = same.find(({ place }) => place !== undefined);
-    if (joined) return joined.place;
-    const suiting = [...this.shown.keys()].filter((place) => this.#suits(place, sent));
-    return suiting.length > 0 ? Math.max(...suiting) : undefined;
+  #find(sent: Keyed): string | undefined | null {
+    const same = this.rows.filter((row) => isVersion(row.sent, sent));
+    const joined = same.find(({ impression }) => impression !== undefined);
+    if (joined) return joined.impression;
+    // The very same event waits already.
+    if (same.some((row) => isSame(row.sent, sent) && (sent.action === null || row.sent.action !== null))) return undefined;
+    return this.#joined(sent);
   }
 
-  show(place: number, shown: Shown): void {
-    if (this.shown.has(place)) return;
-    this.shown.set(place, shown);
-    const joining = this.rows.filter((row) => row.place === undefined && this.#suits(place, row.sent));
-    this.rows = this.rows.filter((row) => !joining.includes(row));
-    for (const { sent } of joining) this.enter(sent, place);
+  show(list: number, shown: Shown): void {
+    if (this.shown.has(list)) return;
+    this.shown.set(list, shown);
+    for (const id of IDS[list]) {
+      const joining = this.rows.filter((row) => row.impression === undefined && this.#joined(row.sent) === id);
+      this.rows = this.rows.filter((row) => !joining.includes(row));
+      for (const { sent } of joining) this.#add(sent, id);
+    }
   }
 }
 
@@ -87,12 +114,12 @@ const sent = fc
     version: fc.boolean(),
   })
   .map(({ place, version, ...rest }): Keyed => {
-    return { ...rest, event: `${rest.key} ${rest.action}${version ? "" : ` ${place}`}`, at: TIMES[place] };
+    return { ...rest, event: `${rest.key}${version ? "" : ` ${rest.action} ${place}`}`, at: TIMES[place] };
   });
 const shown = fc.record({
   place: fc.nat({ max: SHOWN.length - 1 }),
   keys: fc.uniqueArray(key, { maxLength: 2 }),
-  action: fc.constantFrom("mug", "tent"),
+  actions: fc.uniqueArray(fc.constantFrom(...ACTIONS), { minLength: 1, maxLength: 3 }),
 });
 
 it("conversions with keys end up where their key leads, in whatever order they and their impressions come", async () => {
@@ -109,10 +136,15 @@ it("conversions with keys end up where their key leads, in whatever order they a
       const policies = await replica.start();
       for (const step of steps) {
         if ("keys" in step) {
-          const row = { id: IDS[step.place], name: null, features: Float64Array.of(1), context: null, arm: "policy" as const };
-          replica.register(policies, [
-            { ...row, action: step.action, version: 0, decision: null, byPage: false, keys: step.keys.map((key) => [key]) },
-          ]);
+          const common = { name: null, features: Float64Array.of(1), context: null, arm: "policy" as const, version: 0, byPage: false };
+          const ids = IDS[step.place];
+          // A list that is known is registered again.
+          const list = model.shown.get(step.place) ?? step;
+          const rows = list.actions.map((action, place) => {
+            const decision = { score: 0, mean: 0, width: 0, place, candidates: 3, ...(place > 0 && { first: ids[0] }) };
+            return { ...common, id: ids[place], action, decision, keys: list.keys.map((key) => [key]) };
+          });
+          replica.register(policies, rows);
           model.show(step.place, step);
         } else {
           expect(
@@ -122,14 +154,14 @@ it("conversions with keys end up where their key leads, in whatever order they a
           ).toEqual([model.enter(step)]);
         }
       }
-      IDS.forEach((id, place) => {
+      for (const id of IDS.flat()) {
         const rows = store.conversions.of(id).map(({ event, goal, reward, status }) => ({ event, goal, reward, status }));
-        const expected = model.rows.filter((row) => row.place === place);
+        const expected = model.rows.filter((row) => row.impression === id);
         expect(rows).toEqual(expected.map(({ sent: { event, goal, reward }, status }) => ({ event, goal, reward, status })));
-      });
-      expect(store.counters.all().orphan).toBe(model.rows.filter((row) => row.place === undefined).length);
+      }
+      expect(store.counters.all().orphan).toBe(model.rows.filter((row) => row.impression === undefined).length);
       disk.close();
     }),
-    { numRuns: 120 },
+    { numRuns: 300 },
   );
 });

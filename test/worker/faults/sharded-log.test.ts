@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { verify } from "../../../cli/verify/verification.ts";
 import { createApp } from "../../../worker/edge/app.ts";
-import { call, convert, createModel, describeModel, keep, recommend, show, statusesOf } from "../support/client.ts";
+import { call, convert, createModel, describeModel, keep, show, statusesOf } from "../support/client.ts";
 import { START, tick, useClock } from "../support/clock.ts";
 import { complaints } from "../support/complaints.ts";
 import { eventSource } from "../support/event-source.ts";
@@ -28,10 +28,11 @@ async function live(model: string, from: number, to: number): Promise<string[]> 
   for (let n = from; n < to; n++) {
     tick(11_000);
     const body = { context: { country: n % 2 === 0 ? "PT" : "DK" }, limit: 2, keys: [`visitor-${n}`, `cart-${n}`] };
-    const [first, second] = await recommend(model, body, { isolate });
+    const { actions } = (await call("POST", `/v1/models/${model}/recommendations`, body, { isolate })).body;
+    const [first, second] = actions.map(({ impressionId }: { readonly impressionId: string }) => impressionId);
     shown.push(first, second);
     if (n % 3 === 0) await convert({ impressionId: first, reward: 1 });
-    if (n % 4 === 1) expect(statusesOf(await convert({ model, key: `cart-${n}`, reward: 0.5 }))).toEqual(["applied"]);
+    if (n % 4 === 1) expect(statusesOf(await convert({ model, key: `cart-${n}`, action: actions[0].id, reward: 0.5 }))).toEqual(["applied"]);
     if (n % 7 === 3) await convert({ impressionId: second }, { type: "conversion.retracted" });
     if (n % 5 === 2) await show(model, { shownAt: Date.now() - 500, probability: 0.25 });
     if (n % 6 === 4) await keep(model);

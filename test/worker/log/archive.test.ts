@@ -213,8 +213,8 @@ it("erases archived impressions of an id or a key, with their conversions, and n
 it("leaves a file that was altered as it is, erases everything else, and says which file and what to do", async () => {
   const model = await createModel({ ...RETENTION, serving: "learner" });
   Object.assign(LIMITS, { fileRows: 4 });
-  await recommend(model, { limit: 2, keys: ["order 1"] });
-  await convert({ model, key: "order 1", reward: 1 });
+  const [listed] = await recommend(model, { limit: 2, keys: ["order 1"] });
+  await convert({ impressionId: listed, reward: 1 });
   const [single] = await recommend(model, { keys: ["order 2"] });
   await convert({ impressionId: single, reward: 1 });
   await forget(model);

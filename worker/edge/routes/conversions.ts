@@ -31,6 +31,7 @@ import {
 } from "../../protocol/forms.ts";
 import { keyRefusal } from "../../protocol/join-key.ts";
 import { type Operations, withBody } from "../../protocol/operation.ts";
+import { plainId } from "../../protocol/plain-id.ts";
 import { Problem, unauthorised } from "../../protocol/problem.ts";
 import { timestamp } from "../../protocol/timestamp.ts";
 import { bodyBy, valid } from "../../protocol/validation.ts";
@@ -208,7 +209,7 @@ function ofKey(env: Environment, item: Extract<ConversionItem, { key: string }>,
   const { model, key, action = null, byPage } = item;
   const hasher = KeyHasher.create(secret(env, "AFTERCLICK_JOIN_KEY"));
   const hashes = { backend: hasher.hash(model, key, "backend"), page: hasher.hash(model, key, "page") };
-  return { learner: model, event: { key: hashes, byPage, action, ...outcome }, journalUntil: 0 };
+  return { learner: model, event: { key: hashes, byPage, action: action === null ? null : plainId(action), ...outcome }, journalUntil: 0 };
 }
 
 /** Gives each event to KV and to its learner at the same time, and puts the results at the events' places. */
@@ -253,7 +254,11 @@ export const operations = (): Operations => ({
     body: { ConversionsBody: conversionsBody, ConversionItem: rewarded, RetractionItem: retracted },
     examples: ({ now, impressionId }) => ({
       one: { type: "conversion", timestamp: now, data: { impressionId, reward: 1 } },
-      byKey: { type: "conversion", timestamp: now, data: { model: "shop", key: "visitor-7", goal: "purchase", reward: 1 } },
+      byKey: {
+        type: "conversion",
+        timestamp: now,
+        data: { model: "shop", key: "visitor-7", action: "boots", goal: "purchase", reward: 1 },
+      },
       many: {
         type: "conversion",
         timestamp: new Date(now).toISOString(),

@@ -1,5 +1,7 @@
 import { beliefsOf } from "../../domain/decision/belief.ts";
-import type { LogRow } from "../../domain/log/log-row.ts";
+import type { KeyHashes } from "../../domain/ids/join-key.ts";
+import type { HeldLine } from "../../domain/log/log-line.ts";
+import { exportedLine, type LogRow } from "../../domain/log/log-row.ts";
 import { Problem, unknownModel } from "../../protocol/problem.ts";
 import type { Features } from "../../protocol/schema.ts";
 import type { Implemented, ReadingRpc } from "../../rpc/learner.ts";
@@ -94,6 +96,20 @@ export class Reading implements Implemented<ReadingRpc> {
     const { store, running } = this.#parts;
     if (!store.exists) return null;
     return explain(store, await running.explaining(), id, Date.now());
+  }
+
+  async keyLines(hashes: KeyHashes): Promise<readonly HeldLine[]> {
+    const { store, archive, coordinator } = this.#parts;
+    if (!store.exists) throw unknownModel();
+    const ids = store.impressions.withKey(hashes);
+    const impressions = store.impressions.logged(ids.flatMap((id) => store.impressions.find(id) ?? []));
+    const rows = [...impressions, ...store.conversions.ofKey(ids, hashes)].map((row) => exportedLine(row) as HeldLine);
+    const archived = (await archive?.withKey(hashes)) ?? [];
+    // A file may be written already whose rows are not forgotten yet.
+    const known = new Set(rows.map(({ seq }) => seq));
+    const own = [...archived.filter(({ seq }) => !known.has(seq)), ...rows];
+    const all = [own, ...(await coordinator.askOthers((stub) => stub.keyLines(hashes)))];
+    return all.flatMap((lines = [], shard) => lines.map((line) => ({ ...line, ...(shard > 0 && { shard }) })));
   }
 
   async startLog(after: number): Promise<Message.LogStart> {

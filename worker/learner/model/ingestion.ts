@@ -17,6 +17,10 @@ const OF_PAGES =
 const SHARED =
   "the impression has more purchases than one visitor makes: several visitors have its id, as from a cached page; give each visitor a list of their own";
 
+const WITHOUT_ACTION =
+  "action: expected the product, because the newest list of the key has several: name it as action, or by the path of it in a sender's " +
+  "address, or send the impression id";
+
 const UNSAMPLED = "the model keeps a sample of its impressions, because it is near its limits; the conversion waits in case its own comes";
 
 const SILENT = "a reward of 0 is that of an impression without conversions: it changes nothing, and need not be reported";
@@ -55,14 +59,21 @@ export class Ingestion {
     if (detail) return { status: "refused", detail };
     if ("impression" in event && isOfNamesake(this.#store, event.impression, event.generation)) return { status: "unknown" };
     const stored = storedForm(event, config);
-    const { status, erased, change } = this.#entered(stored, model);
+    const entry = this.#entered(stored, model);
+    if (!entry) {
+      this.#store.database.count("withoutAction");
+      return { status: "refused", detail: WITHOUT_ACTION };
+    }
+    const { status, erased, change } = entry;
     if (status === "refused") return { status, detail: SHARED };
     if (status === "orphan" && "key" in event) return this.#unjoined(event, model);
     const isIdle = status === "applied" && !change && isSilent(stored, config);
     return { status, ...(isIdle && { detail: SILENT }), ...(erased && { erased }) };
   }
 
-  #entered(event: ConversionEvent | KeyedEvent, { config, live }: Model): Entry {
+  /** Undefined if the key of the event leads to a list of several, and the event does not name the product. */
+  #entered(event: ConversionEvent | KeyedEvent, model: Model): Entry | undefined {
+    const { config, live } = model;
     const { conversions } = this.#store;
     if ("impression" in event) {
       const { key } = event as ConversionEvent & Partial<ByKey>;
@@ -72,6 +83,13 @@ export class Ingestion {
     const [key, ...older] = counted(hashes, byPage, config.pageKeys);
     if (conversions.isErased({ key, older }, outcome)) return ofErased(this.#store, outcome);
     const impression = conversions.attribute({ key, older, action }, outcome, windowOf(config, outcome.goal));
+    if (impression === undefined) return undefined;
+    // A sender that was asked for the action may have sent the event before without one.
+    const waiting = action === null ? [] : conversions.waitingWithoutAction({ key, older }, outcome);
+    conversions.removeWaiting(waiting);
+    for (const { goal, event: name, reward, at, restates } of waiting) {
+      if (at !== outcome.at || reward !== outcome.reward) this.#entered({ ...event, goal, event: name, reward, at, restates }, model);
+    }
     const addressed: ConversionEvent & ByKey = { ...outcome, impression, key, action };
     return live.enter(addressed);
   }

@@ -195,7 +195,7 @@ export class LearningModel {
     });
     const fresh = Array.from(freshByName.values());
     const marks = () => this.#marksOf(policies, fresh.length, (running, i) => appendTo(running, fresh[i]));
-    if (state === "deferred") for (const row of fresh) this.#defer(policies, row);
+    if (state === "deferred") this.#defer(policies, fresh);
     else impressions.insert(fresh, state === "live" ? marks() : [], this.#config);
     if (state === "live") for (const row of fresh) this.#observe(joinOrphans(this.#store, row, this.#config, logged));
     return registered;
@@ -207,11 +207,12 @@ export class LearningModel {
     return Array.from({ length: count }, (_, place) => (policies ? append(policies, place) : { slots: [], round: next + place }));
   }
 
-  /** Registers an impression that is not shown yet, or that was shown before it was registered. */
-  #defer(policies: Policies | undefined, row: ImpressionRow): void {
+  /** Registers impressions that are not shown yet, or that were shown before they were registered. */
+  #defer(policies: Policies | undefined, rows: readonly ImpressionRow[]): void {
     const { impressions } = this.#store;
-    impressions.defer(row);
-    if (impressions.takeShown(row.id)) this.#activate(policies, impressions.find(row.id) as StoredImpression);
+    // All of them first, because an orphan has to know the whole list.
+    for (const row of rows) impressions.defer(row);
+    for (const { id } of rows) if (impressions.takeShown(id)) this.#activate(policies, impressions.find(id) as StoredImpression);
   }
 
   /** Makes a deferred impression live. A repetition changes nothing. */

@@ -15,10 +15,11 @@ import type { Task } from "../upkeep/upkeep.ts";
 
 type Events = readonly (ConversionEvent | KeyedEvent)[];
 
-/** An event for another shard, with its place among those that came with it. */
+/** An event for another shard, with its place among those that came with it. One that has waited here has its number instead. */
 interface Sent {
   readonly event: Events[number];
-  readonly place: number;
+  readonly place?: number;
+  readonly seq?: number;
   readonly shard: number;
 }
 
@@ -62,6 +63,9 @@ export class KeyHome {
       const linked = this.#linked(own.filter(({ place }) => !ingested.has(place)));
       if (linked.length === 0) break;
       await this.#send(linked, ingested);
+      this.#store.transact(() =>
+        this.#store.conversions.removeWaiting(linked.flatMap(({ seq, event }) => (seq === undefined ? [] : { seq, event: event.event }))),
+      );
     }
     // Nothing is awaited from here on, because a link that comes meanwhile would not find the events.
     const here = enter(events.filter((_, place) => !ingested.has(place))).values();
@@ -78,21 +82,29 @@ export class KeyHome {
           of.map(({ event }) => event),
         );
         of.forEach(({ place }, i) => {
-          ingested.set(place, results[i]);
+          if (place !== undefined) ingested.set(place, results[i]);
         });
       },
     );
     await Promise.all(sending);
   }
 
-  /** The events that belong to impressions of other shards. They are noted before they are sent, so that a repetition goes there too. */
+  /**
+   * The events that belong to impressions of other shards. They are noted before they are sent, so that a repetition goes there too. With an
+   * event that names its action go the versions that have waited here without one.
+   */
   #linked(events: readonly { readonly event: KeyedEvent; readonly place: number }[]): Sent[] {
     return events.flatMap(({ event, place }) => {
       const link = this.#linkOf(event);
       if (!link) return [];
-      const [key] = this.#hashesOf(event);
+      const [key, ...older] = this.#hashesOf(event);
+      const { shard } = link;
       this.#store.transact(() => this.#store.links.noteForwarded(key, event, link));
-      return [{ event: addressed(event, key, link), place, shard: link.shard }];
+      const waiting = event.action === null ? [] : this.#store.conversions.waitingWithoutAction({ key, older }, event);
+      const versions = waiting.map(({ seq, goal, event: name, reward, at, restates }): Sent => {
+        return { event: addressed({ ...event, goal, event: name, reward, at, restates }, key, link), seq, shard };
+      });
+      return [{ event: addressed(event, key, link), place, shard }, ...versions];
     });
   }
 
@@ -130,11 +142,13 @@ export class KeyHome {
     const [key, ...older] = this.#hashesOf(event);
     const { action, goal, at } = event;
     const known = links.forwardedTo({ key, older }, event);
-    if (known || conversions.sentTo({ key, older }, event) || conversions.isErased({ key, older }, event)) return known;
+    if (known || conversions.sentTo({ key, older, action }, event) || conversions.isErased({ key, older }, event)) return known;
     const from = at - windowOf(this.#current.get().config, goal);
     const link = links.newest([key, ...older], action, from, at + 1);
     const own = link && impressions.newestWithKey([key, ...older], action, from, at + 1);
-    return own && own > link.impression ? undefined : link;
+    if (own && own.impression > link.impression) return undefined;
+    // Refused here, by the ledger of the home.
+    return link && action === null && impressions.isOfSeveral([key, ...older], from, at + 1, own) ? undefined : link;
   }
 
   #call(shard: number, events: Events): Promise<readonly Ingested[]> {

@@ -12,6 +12,7 @@ import { listOf, type StoredImpression } from "../../domain/impression/impressio
 import type { Outcome } from "../../domain/impression/outcome.ts";
 import type { ConversionRow } from "../../domain/log/log-row.ts";
 import { type Windows, windowOf } from "../../domain/model/goals.ts";
+import { plainId } from "../../protocol/plain-id.ts";
 import type { Database } from "./database.ts";
 import type { ImpressionStore } from "./impressions/impression-store.ts";
 import type { Link } from "./impressions/link-store.ts";
@@ -87,22 +88,43 @@ export class ConversionStore {
   /**
    * Attributes a keyed event to an impression: to the one that has an event of its name already, unless a rollback undid it, else to the
    * newest impression with this key whose window was open at the time of the event. Without one, returns the name under which the event
-   * waits for its impression.
+   * waits for its impression. Undefined if the event names no action, and the newest list has several.
    */
-  attribute({ key, older = [], action }: ByKey, { goal, event, reward, at }: GoalEvent, windowMs: number): string {
-    const before = this.sentTo({ key, older }, { goal, event, reward, at });
+  attribute({ key, older = [], action }: ByKey, { goal, event, reward, at }: GoalEvent, windowMs: number): string | undefined {
+    const before = this.sentTo({ key, older, action }, { goal, event, reward, at });
     if (before !== undefined && this.#impressions.find(before)?.state !== "void") return before;
-    return this.#impressions.newestWithKey([key, ...older], action, at - windowMs, at + 1) ?? waitingFor(key, at);
+    const hashes = [key, ...older];
+    const newest = this.#impressions.newestWithKey(hashes, action, at - windowMs, at + 1);
+    if (action === null && this.#impressions.isOfSeveral(hashes, at - windowMs, at + 1, newest)) return undefined;
+    return newest?.impression ?? waitingFor(key, at);
+  }
+
+  /** The versions of an event that wait here and name no action. */
+  waitingWithoutAction({ key, older = [] }: Pick<ByKey, "key" | "older">, { goal, event }: GoalEvent): StoredConversion[] {
+    if (!this.anyWaits) return [];
+    const query = `SELECT ${COLUMNS} FROM conversions WHERE ${WAITS_FOR_ANY} AND key IN (SELECT value FROM json_each(?))
+      AND (goal = ? OR ?) AND event = ? AND action IS NULL ORDER BY seq`;
+    return this.#database.query<Row>(query, JSON.stringify([key, ...older]), goal, Number(isOfRecord(event)), event).map(stored);
+  }
+
+  /** Deletes conversions that wait, because they are entered or sent with what they lacked. */
+  removeWaiting(waiting: readonly Pick<StoredConversion, "seq" | "event">[]): void {
+    // After a reset, another event may have the number.
+    const query = `DELETE FROM conversions WHERE seq = ? AND event = ? AND status = 'orphan' RETURNING ${COLUMNS}`;
+    const removed = waiting.flatMap(({ seq, event }) => this.#database.query<Row>(query, seq, event));
+    for (const each of removed) this.#count(stored(each), "orphan", -1);
   }
 
   /** The impression that has an event of this name already, or the name under which this very event waits. A silent one keeps no place. */
-  sentTo({ key, older = [] }: Pick<ByKey, "key" | "older">, { goal, event, reward, at }: GoalEvent): string | undefined {
+  sentTo({ key, older = [], action }: ByKey, { goal, event, reward, at }: GoalEvent): string | undefined {
     // Another version of the event that still waits does not keep this one waiting, but a repetition finds the same row.
     const sent = `SELECT impression FROM conversions WHERE key IN (SELECT value FROM json_each(?)) AND (goal = ? OR ?) AND event = ?
-      AND (status <> 'orphan' AND (? OR reward IS NOT 0 OR restates) OR (at = ? AND reward IS ?)) ORDER BY status = 'orphan' LIMIT 1`;
+      AND (status <> 'orphan' AND (? OR reward IS NOT 0 OR restates) OR
+        (at = ? AND reward IS ? AND (status <> 'orphan' OR ? OR action IS NOT NULL))) ORDER BY status = 'orphan' LIMIT 1`;
     // A record counts for one goal.
     const name = [goal, Number(isOfRecord(event)), event, Number(countsZeros(this.#model.state.config))];
-    const [found] = this.#database.query<{ impression: string }>(sent, JSON.stringify([key, ...older]), ...name, at, reward);
+    const named = [JSON.stringify([key, ...older]), ...name, at, reward, Number(action === null)];
+    const [found] = this.#database.query<{ impression: string }>(sent, ...named);
     return found && impressionOf(found);
   }
 
@@ -188,7 +210,10 @@ export class ConversionStore {
   /** The impression that a conversion did not meet under some windows, and meets under others. */
   #takerOf({ impression, key, action, goal, at }: Row, before: Windows, after: Windows): string | undefined {
     const [from, until] = [at - windowOf(after, goal), at - windowOf(before, goal)];
-    if (!this.#impressions.find(impression)) return key === null ? undefined : this.#impressions.newestWithKey([key], action, from, until);
+    if (!this.#impressions.find(impression)) {
+      if (key === null || (action === null && this.#impressions.isOfSeveral([key], from, at + 1))) return undefined;
+      return this.#impressions.newestWithKey([key], action, from, until)?.impression;
+    }
     const shownAt = shownAtOf(impression);
     return shownAt >= from && shownAt < until ? impression : undefined;
   }
@@ -206,25 +231,36 @@ export class ConversionStore {
 
   /**
    * Removes and returns the orphans that belong to an impression, by its id or by one of its keys. The caller enters them again. Those on
-   * their way to another shard stay.
+   * their way to another shard stay, and so do those without an action whose newest list has several.
    */
   removeOrphans({ id, action, decision, keys = [] }: Joining, { window, goals }: Windows): ConversionEvent[] {
     if (!this.anyWaits) return [];
     const shownAt = shownAtOf(id);
-    const orphans = this.#database.query<Row>(
-      `DELETE FROM conversions WHERE ${WAITS_FOR_ANY} AND (impression = ?1 OR
-         key IN (SELECT key FROM keys WHERE impression = ?7 UNION SELECT value FROM json_each(?5)) AND ${JOINS})
-       RETURNING ${COLUMNS}`,
+    const waiting = this.#database.query<Row>(
+      `SELECT ${COLUMNS} FROM conversions WHERE ${WAITS_FOR_ANY} AND (impression = ?1 OR
+         key IN (SELECT key FROM keys WHERE impression = ?7 UNION SELECT value FROM json_each(?5)) AND ${JOINS}) ORDER BY seq`,
       id,
-      action,
+      plainId(action),
       shownAt,
       window.ms,
       JSON.stringify(keys.flat()),
       JSON.stringify(goals ?? {}),
       listOf({ id, decision }),
     );
-    for (const each of orphans) this.#count(stored(each), "orphan", -1);
-    return orphans.toSorted((a, b) => a.seq - b.seq).map((orphan) => ({ ...stored(orphan), impression: id }));
+    const orphans = waiting.filter((orphan) => {
+      if (orphan.impression === id || orphan.key === null) return true;
+      const hashes = keys.find((each) => each.includes(orphan.key as string)) ?? [orphan.key];
+      return this.#isClear(orphan, hashes, { window, goals });
+    });
+    this.removeWaiting(orphans);
+    return orphans.map((orphan) => ({ ...stored(orphan), impression: id }));
+  }
+
+  /** Whether an event by key says which product it is about: by its action, or because the newest list has one. Counts those that do not. */
+  #isClear({ action, goal, at }: Row, hashes: KeyHashes, windows: Windows): boolean {
+    const isClear = action !== null || !this.#impressions.isOfSeveral(hashes, at - windowOf(windows, goal), at + 1);
+    if (!isClear) this.#database.count("withoutAction");
+    return isClear;
   }
 
   /**
@@ -233,8 +269,8 @@ export class ConversionStore {
    */
   sendOrphans(key: string, action: string, { impression, shard }: Link, { window, goals }: Windows): StoredConversion[] {
     if (!this.anyWaits) return [];
-    const sent = this.#database.query<Row>(
-      `SELECT ${COLUMNS} FROM conversions WHERE status = 'orphan' AND key = ?5
+    const waiting = this.#database.query<Row & { readonly sent: string | null }>(
+      `SELECT ${COLUMNS}, ${SENT_TO} AS sent FROM conversions WHERE status = 'orphan' AND key = ?5
          AND (${SENT_TO} = ?1 OR ${SENT_TO} IS NULL AND ${JOINS}) ORDER BY seq`,
       impression,
       action,
@@ -243,9 +279,10 @@ export class ConversionStore {
       key,
       JSON.stringify(goals ?? {}),
     );
+    const sent = waiting.filter((orphan) => orphan.sent !== null || this.#isClear(orphan, [key], { window, goals }));
     const note = "INSERT OR IGNORE INTO forwarded VALUES (?, ?, ?)";
     for (const { seq } of sent) this.#database.query(note, waitingAs(seq), impression, shard);
-    return sent.map(stored);
+    return sent.map(({ sent: _, ...orphan }) => stored(orphan as Row));
   }
 
   /** Deletes an orphan that its impression's shard has taken. */
@@ -310,6 +347,13 @@ export class ConversionStore {
       impression,
       impression,
     );
+  }
+
+  /** The conversions of some impressions, and those that came with a join key, in order. */
+  ofKey(impressions: readonly string[], hashes: KeyHashes): ConversionRow[] {
+    const query = `SELECT ${COLUMNS} FROM conversions WHERE impression IN (SELECT value FROM json_each(?1))
+      OR key IN (SELECT value FROM json_each(?2)) ORDER BY seq`;
+    return this.#database.query<Row>(query, JSON.stringify(impressions), JSON.stringify(hashes)).map(logged);
   }
 
   /** Deletes the conversions that came with a join key. */

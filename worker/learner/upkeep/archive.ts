@@ -180,28 +180,48 @@ export class Archive {
 
   /** Empties the impressions of a join key, with all their conversions, and other conversions that came with it. **Cost:** reads every file. */
   eraseKey(hashes: KeyHashes): Promise<Set<string>> {
-    const sought = new Set(hashes);
-    const has = (line: EventLine) =>
-      (line.type === "conversion" && line.hash !== undefined && sought.has(line.hash)) ||
-      (line.type === "impression" && line.hashes.some((each) => sought.has(each)));
     return this.#turns.take(async () => {
-      const [ids, spans] = [new Set<string>(), new Set<number>()];
-      const parts = this.#store.archive.parts();
       const errors: Errors = new Map();
-      await each(parts, errors, async (part) => {
-        const { file } = await this.#open(part);
-        for await (const lines of file.groups(["type", "seq", "id", "hash", "hashes"])) {
-          for (const line of lines.filter(has)) {
-            if (line.type === "impression") ids.add(line.id);
-            spans.add(part.until);
-          }
-        }
-      });
-      const holding = parts.filter(({ until }) => spans.has(until));
-      await this.#rewrite(holding, errors, (line) => ids.has(impressionOf(line)) || has(line));
+      const { parts, ids, has } = await this.#holding(hashes, errors);
+      await this.#rewrite(parts, errors, has);
       this.#settle(errors);
       return ids;
     });
+  }
+
+  /** The lines that `eraseKey` would empty. @throws {Problem} 500 naming a file that was altered. **Cost:** reads every file. */
+  withKey(hashes: KeyHashes): Promise<HeldLine[]> {
+    return this.#turns.take(async () => {
+      const [lines, errors] = [[] as HeldLine[], new Map() as Errors];
+      const { parts, has } = await this.#holding(hashes, errors);
+      await each(parts, errors, async (part) => {
+        const { file } = await this.#open(part);
+        for await (const group of file.groups()) lines.push(...group.filter(isHeld).filter(has));
+      });
+      this.#settle(errors);
+      return lines;
+    });
+  }
+
+  /** The files with impressions of a join key or conversions that came with it, the ids of the impressions, and which lines are theirs. */
+  async #holding(hashes: KeyHashes, errors: Errors) {
+    const sought = new Set(hashes);
+    const names = (line: EventLine) =>
+      (line.type === "conversion" && line.hash !== undefined && sought.has(line.hash)) ||
+      (line.type === "impression" && line.hashes.some((each) => sought.has(each)));
+    const [ids, spans] = [new Set<string>(), new Set<number>()];
+    const parts = this.#store.archive.parts();
+    await each(parts, errors, async (part) => {
+      const { file } = await this.#open(part);
+      for await (const lines of file.groups(["type", "seq", "id", "hash", "hashes"])) {
+        for (const line of lines.filter(names)) {
+          if (line.type === "impression") ids.add(line.id);
+          spans.add(part.until);
+        }
+      }
+    });
+    const has = (line: HeldLine) => ids.has(impressionOf(line)) || names(line);
+    return { parts: parts.filter(({ until }) => spans.has(until)), ids, has };
   }
 
   async #rewrite(parts: readonly Part[], errors: Errors, isErased: (line: HeldLine) => boolean): Promise<Set<string>> {
@@ -266,6 +286,8 @@ type Errors = Map<string, unknown>;
 async function each(parts: readonly Part[], errors: Errors, work: (part: Part) => Promise<void>): Promise<void> {
   for (const part of parts) if (!errors.has(part.key)) await work(part).catch((error) => errors.set(part.key, error));
 }
+
+const isHeld = (line: EventLine): line is HeldLine => line.type === "impression" || line.type === "conversion";
 
 function* linesOf(rows: Iterable<LogRow>): Generator<EventLine> {
   for (const row of rows) yield exportedLine(row);

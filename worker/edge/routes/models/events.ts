@@ -15,6 +15,7 @@ import type { Environment } from "../../../environment.ts";
 import { imported } from "../../../protocol/answers.ts";
 import { formed } from "../../../protocol/forms.ts";
 import { HOUR_MS, type Operations, ofModel, withBody } from "../../../protocol/operation.ts";
+import { plainId } from "../../../protocol/plain-id.ts";
 import { located, Problem } from "../../../protocol/problem.ts";
 import { bodyBy, valid } from "../../../protocol/validation.ts";
 import { learner } from "../../../rpc/learner-client.ts";
@@ -176,7 +177,11 @@ function pastConversion(item: Extract<PastItem, { type: "conversion" }>, { uuids
   if (at > Date.now() + CLOCK_TOLERANCE_MS) throw new Problem(422, "at: lies in the future");
   if (at < shownAtOf(impression) - CLOCK_TOLERANCE_MS) throw new Problem(422, "at: lies before the impression was shown");
   const outcome = { goal, event, reward, at, ...(restates && { restates }) };
-  return { type: "conversion", event: { impression, ...outcome, ...(hash !== undefined && { key: hash, action }) }, status };
+  return {
+    type: "conversion",
+    event: { impression, ...outcome, ...(hash !== undefined && { key: hash, action: action === null ? null : plainId(action) }) },
+    status,
+  };
 }
 
 function parseJson(text: string): unknown {

@@ -1,6 +1,9 @@
+// `/v1/models/:model/keys`: what is stored under a join key, and its erasure.
+
 import { Hono } from "hono";
 import * as v from "valibot";
-import { count } from "../../../protocol/figures.ts";
+import { conversion, impression } from "../../../domain/log/log-line.ts";
+import { about, count } from "../../../protocol/figures.ts";
 import { joinKey } from "../../../protocol/join-key.ts";
 import { type Operations, ofModel } from "../../../protocol/operation.ts";
 import { modelParameter } from "../../../protocol/schema.ts";
@@ -11,15 +14,36 @@ import { hashedKeys } from "../../hashed-keys.ts";
 
 const parameters = v.object({ ...modelParameter.entries, key: joinKey });
 
+const stored = () =>
+  v.strictObject({
+    impressions: about(v.array(v.strictObject(impression)), "As in the event log."),
+    conversions: about(v.array(v.strictObject(conversion)), "Of these impressions, and others that came with the key."),
+  });
+
 export const answer = () => v.strictObject({ erased: count });
 
-export const keys = new Hono().delete("/v1/models/:model/keys/:key", secretKey, valid("param", parameters), async (c) => {
-  const { model, key } = c.req.valid("param");
-  const { backend, page } = hashedKeys(c.env, model, [key], true);
-  return c.json({ erased: await learner(c.env, model, (stub) => stub.eraseKey([...backend, ...page].flat())) }, 200);
-});
+export const keys = new Hono()
+  .get("/v1/models/:model/keys/:key", secretKey, valid("param", parameters), async (c) => {
+    const { model, key } = c.req.valid("param");
+    const { backend, page } = hashedKeys(c.env, model, [key], true);
+    const lines = await learner(c.env, model, (stub) => stub.keyLines([...backend, ...page].flat()));
+    const impressions = lines.filter((line) => line.type === "impression");
+    return c.json({ impressions, conversions: lines.filter((line) => line.type === "conversion") }, 200);
+  })
+  .delete("/v1/models/:model/keys/:key", secretKey, valid("param", parameters), async (c) => {
+    const { model, key } = c.req.valid("param");
+    const { backend, page } = hashedKeys(c.env, model, [key], true);
+    return c.json({ erased: await learner(c.env, model, (stub) => stub.eraseKey([...backend, ...page].flat())) }, 200);
+  });
 
 export const operations = (): Operations => ({
+  "GET /v1/models/:model/keys/:key": {
+    id: "readKey",
+    summary: "Read all that is stored under a join key",
+    description: "The lines of the event log about the key, archived ones too: what a visitor gets who asks for it.",
+    answers: { 200: { description: "Impressions and conversions, with their times.", schema: { Stored: stored() } } },
+    problems: ofModel,
+  },
   "DELETE /v1/models/:model/keys/:key": {
     id: "eraseKey",
     summary: "Erase all impressions of a join key",

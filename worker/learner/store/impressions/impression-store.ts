@@ -14,6 +14,7 @@ import {
 import { NOTHING, type Outcome } from "../../../domain/impression/outcome.ts";
 import type { LogRow } from "../../../domain/log/log-row.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
+import { plainId } from "../../../protocol/plain-id.ts";
 import type { Change, CountedImpression, Projections } from "../counts/projection.ts";
 import type { Database } from "../database.ts";
 import { inOrder } from "../in-order.ts";
@@ -22,6 +23,14 @@ import { DeferredStore } from "./deferred-store.ts";
 import type { LinkStore } from "./link-store.ts";
 import type { OutcomeStore } from "./outcome-store.ts";
 import { deferredForm, liveForm } from "./stored-impression.ts";
+
+/** The newest impression with a join key. */
+interface Newest {
+  readonly impression: string;
+  readonly action: string;
+  /** Whether lists with the key that were shown in its millisecond have several products. */
+  readonly isOfSeveral: boolean;
+}
 
 /** What holds impressions beside their keys, and what follows their changes. */
 interface Stores {
@@ -245,8 +254,11 @@ export class ImpressionStore {
     return Array.from(new Set(lists.flatMap(({ impression }) => this.#membersOf(impression).map(({ row }) => row.id))));
   }
 
-  /** The newest impression with a join key, of an action or of any, that was shown between two times: of those that are not void, if there are any. */
-  newestWithKey(hashes: KeyHashes, action: string | null, from: number, before: number): string | undefined {
+  /**
+   * The newest impression with a join key, of an action or of any, that was shown between two times: of those that are not void, if there
+   * are any. @param action in the form in which ids match.
+   */
+  newestWithKey(hashes: KeyHashes, action: string | null, from: number, before: number): Newest | undefined {
     const lists = this.#database.query<{ impression: string }>(
       `SELECT DISTINCT impression FROM keys WHERE key IN (SELECT value FROM json_each(?)) AND impression >= ? AND impression < ?
        ORDER BY impression DESC`,
@@ -254,14 +266,36 @@ export class ImpressionStore {
       firstIdAt(from),
       firstIdAt(before),
     );
-    const newest: { live?: string; void?: string } = {};
+    const newest: { live?: BlockRow; void?: BlockRow } = {};
+    let shown: { readonly at?: number; readonly actions: Set<string> } = { actions: new Set() };
     for (const { impression } of lists) {
+      const at = shownAtOf(impression);
       // The impressions of a list were shown in one millisecond.
-      if (newest.live !== undefined && shownAtOf(newest.live) > shownAtOf(impression)) break;
-      const members = this.#membersOf(impression).filter(({ row }) => action === null || row.action === action);
-      for (const { row, state } of members) if (state !== "deferred" && row.id > (newest[state] ?? "")) newest[state] = row.id;
+      if (newest.live !== undefined && shownAtOf(newest.live.id) > at) break;
+      if (shown.at !== at) shown = { at, actions: new Set() };
+      const members = this.#membersOf(impression).filter(({ row }) => action === null || plainId(row.action) === action);
+      for (const { row, state } of members) {
+        if (state !== "void") shown.actions.add(row.action);
+        if (state !== "deferred" && row.id > (newest[state]?.id ?? "")) newest[state] = row;
+      }
     }
-    return newest.live ?? newest.void;
+    const found = newest.live ?? newest.void;
+    if (!found) return undefined;
+    // The others of a list may be left out by the sampling.
+    const isOfSeveral = shown.actions.size > 1 || listOf(found) !== found.id;
+    return { impression: found.id, action: plainId(found.action), isOfSeveral: isOfSeveral && newest.live !== undefined };
+  }
+
+  /**
+   * Whether the newest lists with a join key that were shown between two times, here and in other shards, have several products. Then a
+   * conversion that names none belongs to none of them. @param own the newest impression here.
+   */
+  isOfSeveral(hashes: KeyHashes, from: number, before: number, own = this.newestWithKey(hashes, null, from, before)): boolean {
+    const link = this.#links.newest(hashes, null, from, before);
+    if (!own || !link) return (own ?? link)?.isOfSeveral ?? false;
+    const later = shownAtOf(own.impression) - shownAtOf(link.impression);
+    if (later !== 0) return (later > 0 ? own : link).isOfSeveral;
+    return own.isOfSeveral || link.isOfSeveral || own.action !== link.action;
   }
 
   /** The impressions of a list, by the id of its first. */

@@ -7,6 +7,7 @@ import { homeOf } from "../../../domain/ids/home.ts";
 import type { KeyHashes } from "../../../domain/ids/join-key.ts";
 import { firstIdAt } from "../../../domain/ids/uuid.ts";
 import type { ImpressionRow } from "../../../domain/impression/impression.ts";
+import { plainId } from "../../../protocol/plain-id.ts";
 import type { Note } from "../../../rpc/message.ts";
 import type { Database } from "../database.ts";
 import type { ModelStore } from "../model-store.ts";
@@ -19,6 +20,15 @@ export interface Link {
   readonly impression: string;
   readonly shard: number;
 }
+
+/** The newest impression of other shards with a key. */
+interface NewestLink extends Link {
+  readonly action: string;
+  /** Whether lists with the key that were shown in its millisecond have several products. */
+  readonly isOfSeveral: boolean;
+}
+
+type NoteRow = Note & Record<string, SqlStorageValue>;
 
 /** An impression of another shard, with a key and its action. */
 type Awaited = Link & Omit<Note, "seq">;
@@ -44,7 +54,7 @@ export class LinkStore {
   /** Notes the keys of a live impression whose home is another shard. */
   note({ id, action, keys }: Pick<ImpressionRow, "id" | "action" | "keys">): void {
     // After a rotation of the secret, an event may wait under an older hash.
-    for (const key of keys.flat()) this.#note(key, id, action);
+    for (const key of keys.flat()) this.#note(key, id, plainId(action));
   }
 
   /** Notes that an impression with some keys was erased. */
@@ -66,7 +76,12 @@ export class LinkStore {
     const [oldest] = this.#database.query<{ home: number }>("SELECT home FROM notes WHERE seq > 0 ORDER BY seq LIMIT 1");
     if (!oldest) return undefined;
     const query = "SELECT seq, key, impression, action FROM notes WHERE seq > 0 AND home = ? ORDER BY seq LIMIT ?";
-    return { home: oldest.home, notes: this.#database.query<Note & Record<string, SqlStorageValue>>(query, oldest.home, NOTES_AT_ONCE) };
+    const notes = this.#database.query<NoteRow>(query, oldest.home, NOTES_AT_ONCE);
+    if (notes.length < NOTES_AT_ONCE) return { home: oldest.home, notes };
+    // A list goes as a whole, or else its home takes it for one of fewer products.
+    const { seq, impression } = notes[notes.length - 1];
+    const rest = `SELECT seq, key, impression, action FROM notes WHERE seq > ? AND home = ? AND substr(impression, 1, 13) = ?`;
+    return { home: oldest.home, notes: [...notes, ...this.#database.query<NoteRow>(rest, seq, oldest.home, impression.slice(0, 13))] };
   }
 
   /** Deletes notes that their home has taken. */
@@ -85,16 +100,18 @@ export class LinkStore {
   }
 
   /** The newest impression with a key in another shard, of an action or of any, that was shown between two times. */
-  newest(hashes: KeyHashes, action: string | null, from: number, before: number): Link | undefined {
-    const [newest] = this.#database.query<Link & Record<string, SqlStorageValue>>(
-      `SELECT impression, shard FROM links WHERE key IN (SELECT value FROM json_each(?1)) AND impression >= ?2 AND impression < ?3
+  newest(hashes: KeyHashes, action: string | null, from: number, before: number): NewestLink | undefined {
+    const [newest] = this.#database.query<NewestLink & Record<string, SqlStorageValue>>(
+      `SELECT impression, shard, action, EXISTS (SELECT 1 FROM links o WHERE o.key IN (SELECT value FROM json_each(?1))
+           AND substr(o.impression, 1, 13) = substr(l.impression, 1, 13) AND o.action <> l.action) AS isOfSeveral
+         FROM links l WHERE key IN (SELECT value FROM json_each(?1)) AND impression >= ?2 AND impression < ?3
          AND (?4 IS NULL OR action = ?4) ORDER BY impression DESC LIMIT 1`,
       JSON.stringify(hashes),
       firstIdAt(from),
       firstIdAt(before),
       action,
     );
-    return newest;
+    return newest && { ...newest, isOfSeveral: Boolean(newest.isOfSeveral) };
   }
 
   /** Impressions of other shards with a key of which a conversion waits here, newest first. */
