@@ -26,6 +26,11 @@ export async function countOrder(env: Environment, sender: string, id: string, o
   await learner(env, OBJECT, (stub) => stub.countOrder(sender, id, order)).catch(report);
 }
 
+/** Erases orders of a sender: some by their ids, or all. Returns their number. @throws {Problem} 503 */
+export function eraseOrders(env: Environment, sender: string, ids: readonly string[] | null): Promise<number> {
+  return learner(env, OBJECT, (stub) => stub.eraseOrders(sender, ids));
+}
+
 /** How many orders of each sender had an impression, by day, the newest first. */
 export async function senderFigures(env: Environment): Promise<SenderFigures[]> {
   const days = (await learner(env, OBJECT, (stub) => stub.orders()).catch(report)) ?? [];

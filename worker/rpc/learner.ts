@@ -128,6 +128,8 @@ export interface OrdersRpc {
   takeOrder(sender: string, facts: OrderFacts, keptUntil: number): Answered<OrderRecord>;
   /** Counts an order once, on the day of its first message. It is attributed if one of its messages is. */
   countOrder(sender: string, id: string, order: Message.CountedOrder): Answered<null>;
+  /** Erases orders of a sender: some by their ids, or all. Returns their number. */
+  eraseOrders(sender: string, ids: readonly string[] | null): Answered<number>;
   /** Numbers of orders by sender and day, the newest day first. */
   orders(): Answered<readonly Message.OrderDay[]>;
 }

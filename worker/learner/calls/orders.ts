@@ -59,6 +59,14 @@ export class Orders implements Implemented<OrdersRpc> {
     return null;
   }
 
+  async eraseOrders(sender: string, ids: readonly string[] | null): Promise<number> {
+    this.#open();
+    const query = "DELETE FROM orders WHERE sender = ? AND (? IS NULL OR id IN (SELECT value FROM json_each(?2))) RETURNING id";
+    const erased = this.#storage.sql.exec(query, sender, ids && JSON.stringify(ids)).toArray();
+    this.#days = undefined;
+    return erased.length;
+  }
+
   async orders(): Promise<readonly OrderDay[]> {
     this.#open();
     const query = `SELECT sender, day, reason, count(*) AS orders, sum(attributed) AS attributed FROM counted_orders
