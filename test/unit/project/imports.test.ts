@@ -108,7 +108,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/learner/store": [
     ...["src/publication/featurizer.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/store/*"],
   ],
-  "worker/learner/store/impressions": ["worker/domain/*", "type worker/rpc", "worker/learner/store", "worker/learner/store/counts"],
+  "worker/learner/store/impressions": [
+    ...["worker/domain/*", "worker/protocol", "type worker/rpc", "worker/learner/store", "worker/learner/store/counts"],
+  ],
   "worker/learner/store/counts": [
     ...["worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/store", "type worker/learner/store/impressions"],
   ],
