@@ -61,6 +61,26 @@ interface Relearning {
   readonly rows: number;
 }
 
+/** The part of a model's description that tells why conversions wait. */
+interface Described {
+  readonly relearning?: Relearning | null;
+  readonly counts?: { readonly orphan: number };
+  readonly incidents?: Readonly<Record<string, number>>;
+}
+
+/** Fewer orphans are normal. */
+const LEAST_ORPHANS = 20;
+/** Share of the orphans' reasons from which on one is their pattern. */
+const PATTERN_SHARE = 0.8;
+/** What a pattern of orphans says, by the counter of its reason. */
+const PATTERNS: Readonly<Record<string, string>> = {
+  unknownKeys: "no impression has their key: give recommendations the key that the orders have",
+  otherActions: "the impressions of their key are of other products: compare the orders' action with the ids of the catalogue",
+  otherTimes: "the impressions of their key were shown after them, or longer before than the window: compare the clocks and the window",
+  ofPages: "only pages gave their key: ask for recommendations with the secret key, or set the model's pageKeys",
+  withoutAction: "they name no action, and the lists of their key have several: send the action",
+};
+
 interface Recommended {
   readonly windowEndsAt: number;
   readonly actions: readonly { readonly impressionId: string }[];
@@ -186,11 +206,13 @@ class Examination {
 
   /** Tries each listed model. @throws {Wrong} naming those that fail, with their answers. */
   async checkModels(): Promise<string> {
-    const failing: string[] = [];
+    const [failing, orphans]: string[][] = [[], []];
     let relearning = "";
     for (const model of this.#models) {
       try {
-        const rows = await this.#try(model);
+        const described = await this.#try(model);
+        const rows = described.relearning;
+        orphans.push(...patternOf(model, described));
         if (rows) relearning += `; ${model} learns its log again: ${rows.done} of ${rows.rows} rows`;
       } catch (error) {
         if (!(error instanceof ApiError || error instanceof UnreachableError)) throw error;
@@ -198,20 +220,21 @@ class Examination {
         if (!(error instanceof ApiError) || error.status >= 500) failing.push(error.message + remedyOf(error));
       }
     }
+    if (failing.length === 0 && orphans.length > 0) throw new Wrong(orphans.join("; "));
     if (failing.length === 0) return `decide, and their learners answer: ${this.#models.length}${relearning}`;
     const more = failing.length > MOST_NAMED ? `; and ${failing.length - MOST_NAMED} more` : "";
     throw new Wrong(`${failing.length} of ${this.#models.length} fail: ${failing.slice(0, MOST_NAMED).join("; ")}${more}`);
   }
 
   /** Asks a model for a list with a pin that no catalogue has: it is refused as late as possible, so no impression is left. */
-  async #try(model: string): Promise<Relearning | null | undefined> {
+  async #try(model: string): Promise<Described> {
     const { base, keys, model: unknown } = this.#options;
     const [path, key] = [`/v1/models/${model}`, keys.get("AFTERCLICK_SECRET_KEY")];
     const json = { pin: [{ action: unknown, place: 0 }] };
     await call(base, `${path}/recommendations`, { method: "POST", json, key, attempts: 2 }).catch((error) => {
       if (!(error instanceof ApiError) || error.status !== 422) throw error;
     });
-    return (await call<{ relearning?: Relearning | null }>(base, path, { key, attempts: 2 })).body.relearning;
+    return (await call<Described>(base, path, { key, attempts: 2 })).body;
   }
 
   async #create(): Promise<string> {
@@ -355,6 +378,15 @@ class Examination {
     const key = this.#options.keys.get("AFTERCLICK_SECRET_KEY");
     return call<Body>(this.#options.base, `${this.#path}${path}`, { key, attempts: 3, ...options });
   }
+}
+
+/** Why many conversions of a model wait for their impressions, if most of them have one reason. */
+function patternOf(model: string, { counts, incidents = {} }: Described): string[] {
+  const reasons = Object.keys(PATTERNS).map((name) => ({ name, count: incidents[name] ?? 0 }));
+  const all = reasons.reduce((sum, { count }) => sum + count, 0);
+  const main = reasons.find(({ count }) => count >= LEAST_ORPHANS && count >= PATTERN_SHARE * all);
+  if (!counts || counts.orphan < LEAST_ORPHANS || !main) return [];
+  return [`${counts.orphan} conversions of ${model} wait for an impression, and of most ${PATTERNS[main.name]}`];
 }
 
 async function within(limitMs: number, holds: () => Promise<boolean>): Promise<boolean> {

@@ -10,6 +10,9 @@ const UNLEARNT = ["crawlers", "declined"] as const satisfies readonly Unlearnt[]
 const DELIVERIES = ["duplicate", "late", "orphan"] as const;
 /** Conversions that pages reported, conversions by status, and impressions that were not learnt. */
 export const EVENTS = ["pageGoals", "applied", "conflict", ...DELIVERIES, ...UNLEARNT] as const;
+/** Orphans whose key no impression had, whose key had other actions, or whose key's impressions were shown outside the window before them. */
+const UNJOINED = ["unknownKeys", "otherActions", "otherTimes"] as const;
+export type Unjoined = (typeof UNJOINED)[number];
 /**
  * Missed conversions, refused impressions, dropped impressions, impressions left out by sampling, publications that an isolate did not
  * take, impression ids of pages that were taken, orphans whose key only pages gave, amounts in another currency, events by key that did not
@@ -27,6 +30,7 @@ export const INCIDENTS = [
   "ofPages",
   "otherCurrency",
   "withoutAction",
+  ...UNJOINED,
   "skipped",
   "unanswered",
   "overShare",

@@ -39,6 +39,7 @@ interface Shown {
   readonly actions: readonly string[];
 }
 
+const NOTHING: Shown = { keys: [], actions: [] };
 const isVersion = (a: Keyed, b: Keyed) => a.key === b.key && a.goal === b.goal && a.event === b.event;
 const isSame = (a: Keyed, b: Keyed) => a.at === b.at && a.reward === b.reward;
 
@@ -50,10 +51,10 @@ class Model {
   /** The impression that an event joins. Undefined: none yet. Null: a list of several, and the event does not say which. */
   #joined({ key, action, at }: Keyed): string | undefined | null {
     const suiting = SHOWN.findLastIndex((shownAt, list) => {
-      const { keys, actions } = this.shown.get(list) ?? { keys: [], actions: [] };
+      const { keys, actions } = this.shown.get(list) ?? NOTHING;
       return shownAt <= at && at <= shownAt + WINDOW_MS && keys.includes(key) && (action === null || actions.includes(action));
     });
-    const { actions } = this.shown.get(suiting) ?? { actions: [] };
+    const { actions } = this.shown.get(suiting) ?? NOTHING;
     if (action === null && actions.length > 1) return null;
     return IDS[suiting]?.[action === null ? 0 : actions.indexOf(action)];
   }

@@ -131,6 +131,19 @@ async function found(options: Partial<ExaminationOptions> = {}): Promise<Finding
   return findings;
 }
 
+it.each([
+  [{ unknownKeys: 50, otherActions: 3 }, 40, "no impression has their key"],
+  [{ withoutAction: 20 }, 20, "they name no action, and the lists of their key have several"],
+  [{ otherActions: 50, unknownKeys: 50 }, 100, undefined],
+  [{ unknownKeys: 50 }, 19, undefined],
+])("names the pattern of many orphans: %j, of which %d wait", async (incidents, orphan, pattern) => {
+  answers["GET /v1/models"] = (request) => models("a", ...(exists ? [MODEL] : []))(request);
+  answers["GET /v1/models/a"] = say({ relearning: null, counts: { orphan }, incidents });
+  const { state, text } = (await found()).find(({ check }) => check === "models") as Finding;
+  expect(state).toBe(pattern ? "wrong" : "ok");
+  if (pattern) expect(text).toContain(`${orphan} conversions of a wait for an impression, and of most ${pattern}`);
+});
+
 it("finds nothing wrong with a worker in order, and deletes its model", async () => {
   answers["GET /v1/models"] = (request) => models("a", ...(exists ? [MODEL] : []))(request);
   answers["POST */recommendations"] = after(17, recommend());

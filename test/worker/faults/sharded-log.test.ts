@@ -32,7 +32,8 @@ async function live(model: string, from: number, to: number): Promise<string[]> 
     const [first, second] = actions.map(({ impressionId }: { readonly impressionId: string }) => impressionId);
     shown.push(first, second);
     if (n % 3 === 0) await convert({ impressionId: first, reward: 1 });
-    if (n % 4 === 1) expect(statusesOf(await convert({ model, key: `cart-${n}`, action: actions[0].id, reward: 0.5 }))).toEqual(["applied"]);
+    if (n % 4 === 1)
+      expect(statusesOf(await convert({ model, key: `cart-${n}`, action: actions[0].id, reward: 0.5 }))).toEqual(["applied"]);
     if (n % 7 === 3) await convert({ impressionId: second }, { type: "conversion.retracted" });
     if (n % 5 === 2) await show(model, { shownAt: Date.now() - 500, probability: 0.25 });
     if (n % 6 === 4) await keep(model);

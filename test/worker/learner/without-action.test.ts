@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { homeOf } from "../../../worker/domain/ids/home.ts";
 import { KeyHasher } from "../../../worker/domain/ids/key-hasher.ts";
 import { shardName } from "../../../worker/domain/ids/shard.ts";
-import { call, convert, createModel, describeModel, learnerOf, recommend, show, statusesOf, statusOf } from "../support/client.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show, statusesOf, statusOf } from "../support/client.ts";
 import { START, useClock } from "../support/clock.ts";
 
 // A conversion by key that does not say which product of a list it is about.
@@ -69,6 +69,23 @@ it("waits for a deferred list of several too, shown before it is registered or a
   const ids = await recommend(model, { limit: 3, keys: ["ana"], defer: true });
   for (const id of ids) await call("POST", `/v1/impressions/${id}/activate`);
   expect((await describeModel(model)).counts).toMatchObject({ impressions: 3, converted: 0, orphan: 1 });
+});
+
+it("says what it looked for, if it finds nothing", async () => {
+  const model = await createModel();
+  await show(model, { keys: ["ana"], shownAt: START - 2000 });
+  const wait = async (key: string, more = {}, timestamp = START) => {
+    const [{ status, detail }] = (await convert({ model, key, reward: 1, ...more }, { timestamp })).body.conversions;
+    expect(status).toBe("orphan");
+    return detail;
+  };
+  const sought = "waits for an impression with this key, given by a backend, of any action, shown from";
+  const times = `${new Date(START - HOUR_MS).toISOString()} to ${new Date(START).toISOString()}`;
+  expect(await wait("bea")).toBe(`${sought} ${times}; none has the key yet`);
+  expect(await wait("ana", {}, START - 3000)).toMatch(/^waits .*; those with the key were shown at other times$/);
+  expect(await wait("ana", { action: "gid://shopify/Product/7" })).toContain('of the action "7", shown from');
+  expect(await wait("ana", { action: "lamp" })).toMatch(/the newest one with the key is of "mug"$/);
+  expect((await describeModel(model)).incidents).toMatchObject({ unknownKeys: 1, otherTimes: 1, otherActions: 2 });
 });
 
 it("is refused at the home of its key, which knows the lists of other shards", async () => {

@@ -3,8 +3,10 @@
 import type { ByKey, ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
 import { isOtherCurrency, refusal } from "../../domain/conversion/refusal.ts";
 import { isSilent } from "../../domain/conversion/silence.ts";
-import { counted } from "../../domain/ids/join-key.ts";
+import { counted, type KeyHashes } from "../../domain/ids/join-key.ts";
 import { windowOf } from "../../domain/model/goals.ts";
+import { got } from "../../protocol/sentence.ts";
+import type { Unjoined } from "../../rpc/counters.ts";
 import type { Ingested } from "../../rpc/message.ts";
 import type { KeyHome } from "../shards/key-home.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
@@ -20,6 +22,8 @@ const SHARED =
 const WITHOUT_ACTION =
   "action: expected the product, because the newest list of the key has several: name it as action, or by the path of it in a sender's " +
   "address, or send the impression id";
+
+const isoOf = (time: number): string => new Date(Math.max(0, time)).toISOString();
 
 const UNSAMPLED = "the model keeps a sample of its impressions, because it is near its limits; the conversion waits in case its own comes";
 
@@ -95,12 +99,29 @@ export class Ingestion {
   }
 
   /** Why an event with a join key found no impression. It waits for one all the same. */
-  #unjoined({ key, byPage, goal, at }: KeyedEvent, { config }: Model): Ingested {
+  #unjoined({ key, byPage, action, goal, at }: KeyedEvent, { config }: Model): Ingested {
     if (!byPage && this.#store.impressions.withKey(key.page).length > 0) {
       this.#store.database.count("ofPages");
       return { status: "orphan", detail: OF_PAGES };
     }
-    const isUnsampled = this.#store.samples.anySince(at - windowOf(config, goal));
-    return isUnsampled ? { status: "unsampled", detail: UNSAMPLED } : { status: "orphan" };
+    const from = at - windowOf(config, goal);
+    if (this.#store.samples.anySince(from)) return { status: "unsampled", detail: UNSAMPLED };
+    const { reason, found } = this.#reasonOf(counted(key, byPage, config.pageKeys), action, from, at);
+    this.#store.database.count(reason);
+    const sought = `${action === null ? "any action" : `the action ${got(action)}`}, shown from ${isoOf(from)} to ${isoOf(at)}`;
+    return {
+      status: "orphan",
+      detail: `waits for an impression with this key, given by a ${byPage ? "page" : "backend"}, of ${sought}; ${found}`,
+    };
+  }
+
+  /** What an event with a join key found in place of its impression, here and in other shards. */
+  #reasonOf(hashes: KeyHashes, action: string | null, from: number, at: number): { readonly reason: Unjoined; readonly found: string } {
+    const { impressions, links } = this.#store;
+    const ofAny = action !== null && (impressions.newestWithKey(hashes, null, from, at + 1) ?? links.newest(hashes, null, from, at + 1));
+    if (ofAny) return { reason: "otherActions", found: `the newest one with the key is of ${got(ofAny.action)}` };
+    const isKnown = hashes.some((hash) => links.has(hash)) || impressions.withKey(hashes).length > 0;
+    if (isKnown) return { reason: "otherTimes", found: "those with the key were shown at other times" };
+    return { reason: "unknownKeys", found: "none has the key yet" };
   }
 }
