@@ -117,6 +117,14 @@ export const routes: Readonly<Record<string, Route>> = {
     problems: [401, 403, 404, 500, 503],
   },
   "DELETE /v1/impressions/:id": { id: "eraseImpression", key: secret, answers: { 204: null }, problems: [401, 403, 404, 500, 503] },
+  "POST /v1/models/:model/keys": {
+    id: "joinKeys",
+    key: secret,
+    body: "JoinedKeys",
+    answers: { 200: "Joined" },
+    problems: [400, 401, 403, 404, 413, 422, 500, 503],
+    examples: { login: ["keys"] },
+  },
   "GET /v1/models/:model/keys/:key": {
     id: "readKey",
     key: secret,

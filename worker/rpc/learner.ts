@@ -1,7 +1,7 @@
 // The calls of a learner by audience. Isolates of two versions use them during a deployment, so they change in both directions.
 
 import type { ConversionEvent, KeyedEvent } from "../domain/conversion/event.ts";
-import type { KeyHashes } from "../domain/ids/join-key.ts";
+import type { KeyHashes, RequestKeys } from "../domain/ids/join-key.ts";
 import type { HeldLine } from "../domain/log/log-line.ts";
 import type { LogRow } from "../domain/log/log-row.ts";
 import type { HeldEdition } from "../domain/model/publication.ts";
@@ -69,6 +69,8 @@ export interface AdministrationRpc {
    * if the log does not reach back to it.
    */
   erase(id: string, generation: number): Answered<boolean>;
+  /** Makes some join keys those of one visitor, for the impressions so far. Returns the number of impressions that got another key. */
+  joinKeys(keys: RequestKeys): Answered<number>;
   /** Erases all impressions of a join key, given by its hashes. Returns their number. */
   eraseKey(hashes: KeyHashes): Answered<number>;
   /** Sets a lost alarm again, and closes buckets that only KV knows of. */

@@ -1,5 +1,5 @@
 import { changeBetween, checkActions } from "../../domain/catalogue/catalogue.ts";
-import type { KeyHashes } from "../../domain/ids/join-key.ts";
+import type { KeyHashes, RequestKeys } from "../../domain/ids/join-key.ts";
 import { shardName } from "../../domain/ids/shard.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { bucketAt } from "../../domain/impression/bucket.ts";
@@ -202,10 +202,20 @@ export class Administration implements Implemented<AdministrationRpc> {
     return true;
   }
 
+  async joinKeys(keys: RequestKeys): Promise<number> {
+    const { current, coordinator, keyHome, upkeep } = this.#parts;
+    const { live } = current.get();
+    // A key of a page and the same key of a backend stay apart.
+    const joined = live.joinKeys(keys.backend) + live.joinKeys(keys.page);
+    await upkeep.attempt(() => keyHome.deliver());
+    const elsewhere = await coordinator.askOthers((stub) => stub.joinKeys(keys));
+    return elsewhere.reduce((sum: number, count = 0) => sum + count, joined);
+  }
+
   async eraseKey(hashes: KeyHashes): Promise<number> {
     const { store, current, coordinator, archive, keyHome, upkeep } = this.#parts;
     current.get();
-    const erased = await this.#erase(store.impressions.withKey(hashes));
+    const erased = await this.#erase(store.impressions.keys.impressionsOf(hashes));
     store.transact(() => {
       store.conversions.eraseKey(hashes);
       store.links.eraseKey(hashes);

@@ -101,7 +101,7 @@ export class Reading implements Implemented<ReadingRpc> {
   async keyLines(hashes: KeyHashes): Promise<readonly HeldLine[]> {
     const { store, archive, coordinator } = this.#parts;
     if (!store.exists) throw unknownModel();
-    const ids = store.impressions.withKey(hashes);
+    const ids = store.impressions.keys.impressionsOf(hashes);
     const impressions = store.impressions.logged(ids.flatMap((id) => store.impressions.find(id) ?? []));
     const rows = [...impressions, ...store.conversions.ofKey(ids, hashes)].map((row) => exportedLine(row) as HeldLine);
     const archived = (await archive?.withKey(hashes)) ?? [];

@@ -100,7 +100,7 @@ export class Ingestion {
 
   /** Why an event with a join key found no impression. It waits for one all the same. */
   #unjoined({ key, byPage, action, goal, at }: KeyedEvent, { config }: Model): Ingested {
-    if (!byPage && this.#store.impressions.withKey(key.page).length > 0) {
+    if (!byPage && this.#store.impressions.keys.impressionsOf(key.page).length > 0) {
       this.#store.database.count("ofPages");
       return { status: "orphan", detail: OF_PAGES };
     }
@@ -118,9 +118,9 @@ export class Ingestion {
   /** What an event with a join key found in place of its impression, here and in other shards. */
   #reasonOf(hashes: KeyHashes, action: string | null, from: number, at: number): { readonly reason: Unjoined; readonly found: string } {
     const { impressions, links } = this.#store;
-    const ofAny = action !== null && (impressions.newestWithKey(hashes, null, from, at + 1) ?? links.newest(hashes, null, from, at + 1));
+    const ofAny = action !== null && (impressions.keys.newest(hashes, null, from, at + 1) ?? links.newest(hashes, null, from, at + 1));
     if (ofAny) return { reason: "otherActions", found: `the newest one with the key is of ${got(ofAny.action)}` };
-    const isKnown = hashes.some((hash) => links.has(hash)) || impressions.withKey(hashes).length > 0;
+    const isKnown = hashes.some((hash) => links.has(hash)) || impressions.keys.impressionsOf(hashes).length > 0;
     if (isKnown) return { reason: "otherTimes", found: "those with the key were shown at other times" };
     return { reason: "unknownKeys", found: "none has the key yet" };
   }

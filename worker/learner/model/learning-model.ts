@@ -227,6 +227,17 @@ export class LearningModel {
     this.#observe(joinOrphans(this.#store, impression, this.#config));
   }
 
+  /** Makes some join keys those of one visitor: their impressions get all of them, and what waits joins. Returns how many got another. */
+  joinKeys(keys: readonly KeyHashes[]): number {
+    return this.change(() => {
+      const { impressions } = this.#store;
+      const joined = impressions.keys.join(keys).flatMap((id) => impressions.find(id) ?? []);
+      // The newest first, because that one gets a conversion.
+      for (const impression of joined) this.#observe(joinOrphans(this.#store, { ...impression, keys }, this.#config));
+      return joined.length;
+    });
+  }
+
   /** Enters a conversion, in a `change`, and lets the policies observe it. */
   enter(event: ConversionEvent, logged?: Logged): Entry {
     const entry = enter(this.#store, event, this.#config, logged);

@@ -129,7 +129,7 @@ export class KeyHome {
 
   /** Whether an impression of any shard has a key whose home is here. */
   knows(key: string): boolean {
-    return this.#store.links.has(key) || this.#store.impressions.withKey([key]).length > 0;
+    return this.#store.links.has(key) || this.#store.impressions.keys.impressionsOf([key]).length > 0;
   }
 
   #hashesOf({ key, byPage }: KeyedEvent): readonly string[] {
@@ -145,10 +145,10 @@ export class KeyHome {
     if (known || conversions.sentTo({ key, older, action }, event) || conversions.isErased({ key, older }, event)) return known;
     const from = at - windowOf(this.#current.get().config, goal);
     const link = links.newest([key, ...older], action, from, at + 1);
-    const own = link && impressions.newestWithKey([key, ...older], action, from, at + 1);
+    const own = link && impressions.keys.newest([key, ...older], action, from, at + 1);
     if (own && own.impression > link.impression) return undefined;
     // Refused here, by the ledger of the home.
-    return link && action === null && impressions.isOfSeveral([key, ...older], from, at + 1, own) ? undefined : link;
+    return link && action === null && impressions.keys.isOfSeveral([key, ...older], from, at + 1, own) ? undefined : link;
   }
 
   #call(shard: number, events: Events): Promise<readonly Ingested[]> {

@@ -94,8 +94,8 @@ export class ConversionStore {
     const before = this.sentTo({ key, older, action }, { goal, event, reward, at });
     if (before !== undefined && this.#impressions.find(before)?.state !== "void") return before;
     const hashes = [key, ...older];
-    const newest = this.#impressions.newestWithKey(hashes, action, at - windowMs, at + 1);
-    if (action === null && this.#impressions.isOfSeveral(hashes, at - windowMs, at + 1, newest)) return undefined;
+    const newest = this.#impressions.keys.newest(hashes, action, at - windowMs, at + 1);
+    if (action === null && this.#impressions.keys.isOfSeveral(hashes, at - windowMs, at + 1, newest)) return undefined;
     return newest?.impression ?? waitingFor(key, at);
   }
 
@@ -211,8 +211,8 @@ export class ConversionStore {
   #takerOf({ impression, key, action, goal, at }: Row, before: Windows, after: Windows): string | undefined {
     const [from, until] = [at - windowOf(after, goal), at - windowOf(before, goal)];
     if (!this.#impressions.find(impression)) {
-      if (key === null || (action === null && this.#impressions.isOfSeveral([key], from, at + 1))) return undefined;
-      return this.#impressions.newestWithKey([key], action, from, until)?.impression;
+      if (key === null || (action === null && this.#impressions.keys.isOfSeveral([key], from, at + 1))) return undefined;
+      return this.#impressions.keys.newest([key], action, from, until)?.impression;
     }
     const shownAt = shownAtOf(impression);
     return shownAt >= from && shownAt < until ? impression : undefined;
@@ -247,10 +247,9 @@ export class ConversionStore {
       JSON.stringify(goals ?? {}),
       listOf({ id, decision }),
     );
+    const hashesOf = (key: string) => keys.find((each) => each.includes(key)) ?? [key];
     const orphans = waiting.filter((orphan) => {
-      if (orphan.impression === id || orphan.key === null) return true;
-      const hashes = keys.find((each) => each.includes(orphan.key as string)) ?? [orphan.key];
-      return this.#isClear(orphan, hashes, { window, goals });
+      return orphan.impression === id || !orphan.key || this.#isClear(orphan, hashesOf(orphan.key), { window, goals });
     });
     this.removeWaiting(orphans);
     return orphans.map((orphan) => ({ ...stored(orphan), impression: id }));
@@ -258,7 +257,7 @@ export class ConversionStore {
 
   /** Whether an event by key says which product it is about: by its action, or because the newest list has one. Counts those that do not. */
   #isClear({ action, goal, at }: Row, hashes: KeyHashes, windows: Windows): boolean {
-    const isClear = action !== null || !this.#impressions.isOfSeveral(hashes, at - windowOf(windows, goal), at + 1);
+    const isClear = action !== null || !this.#impressions.keys.isOfSeveral(hashes, at - windowOf(windows, goal), at + 1);
     if (!isClear) this.#database.count("withoutAction");
     return isClear;
   }

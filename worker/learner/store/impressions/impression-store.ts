@@ -4,33 +4,19 @@ import type { KeyHashes } from "../../../domain/ids/join-key.ts";
 import { firstIdAt, nameOf, shownAtOf } from "../../../domain/ids/uuid.ts";
 import type { Block, BlockRow } from "../../../domain/impression/block.ts";
 import { bucketAt, bucketEnd, earliest } from "../../../domain/impression/bucket.ts";
-import {
-  type ImpressionRow,
-  type ImpressionState,
-  listOf,
-  type Marks,
-  type StoredImpression,
-} from "../../../domain/impression/impression.ts";
+import { type ImpressionRow, listOf, type Marks, type StoredImpression } from "../../../domain/impression/impression.ts";
 import { NOTHING, type Outcome } from "../../../domain/impression/outcome.ts";
 import type { LogRow } from "../../../domain/log/log-row.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
-import { plainId } from "../../../protocol/plain-id.ts";
 import type { Change, CountedImpression, Projections } from "../counts/projection.ts";
 import type { Database } from "../database.ts";
 import { inOrder } from "../in-order.ts";
 import { type BlockStore, type Found, foundIn, type StoredBlock } from "./block-store.ts";
 import { DeferredStore } from "./deferred-store.ts";
+import { KeyStore } from "./key-store.ts";
 import type { LinkStore } from "./link-store.ts";
 import type { OutcomeStore } from "./outcome-store.ts";
 import { deferredForm, liveForm } from "./stored-impression.ts";
-
-/** The newest impression with a join key. */
-interface Newest {
-  readonly impression: string;
-  readonly action: string;
-  /** Whether lists with the key that were shown in its millisecond have several products. */
-  readonly isOfSeveral: boolean;
-}
 
 /** What holds impressions beside their keys, and what follows their changes. */
 interface Stores {
@@ -47,6 +33,7 @@ interface Stores {
  */
 export class ImpressionStore {
   readonly blocks: BlockStore;
+  readonly keys: KeyStore;
   readonly #deferred: DeferredStore;
   readonly #database: Database;
   readonly #outcomes: OutcomeStore;
@@ -60,6 +47,7 @@ export class ImpressionStore {
     this.#links = links;
     this.#projections = projections;
     this.#deferred = new DeferredStore(database);
+    this.keys = new KeyStore(database, { blocks, deferred: this.#deferred, links });
   }
 
   find(id: string): StoredImpression | undefined {
@@ -121,7 +109,7 @@ export class ImpressionStore {
 
   /** Impressions as rows of the log. */
   *logged(impressions: Iterable<StoredImpression>): Generator<LogRow> {
-    for (const impression of impressions) yield { type: "impression", ...impression, keys: this.keysOf(impression) };
+    for (const impression of impressions) yield { type: "impression", ...impression, keys: this.keys.of(impression) };
   }
 
   /** Number of impressions after a row. **Cost:** linear in the number of blocks. */
@@ -173,7 +161,7 @@ export class ImpressionStore {
     // A name that a rollback undid may come again with another time, and so with another id.
     const insert = `INSERT OR ${counts ? "REPLACE" : "IGNORE"} INTO names VALUES (?, ?)`;
     if (row.name !== null) this.#database.query(insert, row.name, row.id);
-    for (const [key] of row.keys) this.#database.query("INSERT OR IGNORE INTO keys VALUES (?, ?)", key, listOf(row));
+    this.keys.insert(row);
   }
 
   #show(impressions: readonly CountedImpression[], windows: Windows): void {
@@ -224,7 +212,7 @@ export class ImpressionStore {
     this.blocks.insert([deferred.row], [marks], windows.window.ms, seq);
     const impression = { ...deferred.row, seq };
     this.#projections.apply([{ impression, before: null, after: NOTHING, wasDeferred: true }], windows);
-    this.#links.note({ ...deferred.row, keys: this.keysOf(deferred.row).map((key) => [key]) });
+    this.#links.note({ ...deferred.row, keys: this.keys.of(deferred.row).map((key) => [key]) });
   }
 
   /** Replaces the impressions that are not shown yet, with their ids and numbers. */
@@ -240,72 +228,6 @@ export class ImpressionStore {
       gone.map((impression) => ({ impression, before: outcomes.get(impression.id) ?? NOTHING, after: null })),
       windows,
     );
-  }
-
-  keysOf(impression: Pick<StoredImpression, "id" | "decision">): string[] {
-    const query = "SELECT key FROM keys WHERE impression = ? ORDER BY key";
-    return this.#database.query<{ key: string }>(query, listOf(impression)).map(({ key }) => key);
-  }
-
-  /** Impressions with a join key. */
-  withKey(hashes: KeyHashes): string[] {
-    const query = "SELECT DISTINCT impression FROM keys WHERE key IN (SELECT value FROM json_each(?))";
-    const lists = this.#database.query<{ impression: string }>(query, JSON.stringify(hashes));
-    return Array.from(new Set(lists.flatMap(({ impression }) => this.#membersOf(impression).map(({ row }) => row.id))));
-  }
-
-  /**
-   * The newest impression with a join key, of an action or of any, that was shown between two times: of those that are not void, if there
-   * are any. @param action in the form in which ids match.
-   */
-  newestWithKey(hashes: KeyHashes, action: string | null, from: number, before: number): Newest | undefined {
-    const lists = this.#database.query<{ impression: string }>(
-      `SELECT DISTINCT impression FROM keys WHERE key IN (SELECT value FROM json_each(?)) AND impression >= ? AND impression < ?
-       ORDER BY impression DESC`,
-      JSON.stringify(hashes),
-      firstIdAt(from),
-      firstIdAt(before),
-    );
-    const newest: { live?: BlockRow; void?: BlockRow } = {};
-    let shown: { readonly at?: number; readonly actions: Set<string> } = { actions: new Set() };
-    for (const { impression } of lists) {
-      const at = shownAtOf(impression);
-      // The impressions of a list were shown in one millisecond.
-      if (newest.live !== undefined && shownAtOf(newest.live.id) > at) break;
-      if (shown.at !== at) shown = { at, actions: new Set() };
-      const members = this.#membersOf(impression).filter(({ row }) => action === null || plainId(row.action) === action);
-      for (const { row, state } of members) {
-        if (state !== "void") shown.actions.add(row.action);
-        if (state !== "deferred" && row.id > (newest[state]?.id ?? "")) newest[state] = row;
-      }
-    }
-    const found = newest.live ?? newest.void;
-    if (!found) return undefined;
-    // The others of a list may be left out by the sampling.
-    const isOfSeveral = shown.actions.size > 1 || listOf(found) !== found.id;
-    return { impression: found.id, action: plainId(found.action), isOfSeveral: isOfSeveral && newest.live !== undefined };
-  }
-
-  /**
-   * Whether the newest lists with a join key that were shown between two times, here and in other shards, have several products. Then a
-   * conversion that names none belongs to none of them. @param own the newest impression here.
-   */
-  isOfSeveral(hashes: KeyHashes, from: number, before: number, own = this.newestWithKey(hashes, null, from, before)): boolean {
-    const link = this.#links.newest(hashes, null, from, before);
-    if (!own || !link) return (own ?? link)?.isOfSeveral ?? false;
-    const later = shownAtOf(own.impression) - shownAtOf(link.impression);
-    if (later !== 0) return (later > 0 ? own : link).isOfSeveral;
-    return own.isOfSeveral || link.isOfSeveral || own.action !== link.action;
-  }
-
-  /** The impressions of a list, by the id of its first. */
-  #membersOf(first: string): { readonly row: BlockRow; readonly state: ImpressionState }[] {
-    const shownAt = shownAtOf(first);
-    const blocks = this.blocks.around(shownAt, shownAt);
-    const members = blocks.flatMap(({ state, block }) => block.rows().map((row) => ({ row, state })));
-    const waiting = this.#deferred.between(firstIdAt(shownAt), firstIdAt(shownAt + 1));
-    const all = [...members, ...waiting.map(({ row }) => ({ row, state: "deferred" as const }))];
-    return all.filter(({ row }) => row.action !== "" && listOf(row) === first);
   }
 
   /** The live impressions shown from one time to before another, block by block. */
@@ -379,7 +301,7 @@ export class ImpressionStore {
 
   #deleteUnused(row: BlockRow): void {
     const first = listOf(row);
-    if (this.#membersOf(first).length === 0) this.#database.query("DELETE FROM keys WHERE impression = ?", first);
+    if (this.keys.membersOf(first).length === 0) this.#database.query("DELETE FROM keys WHERE impression = ?", first);
     if (row.name !== null && !this.find(row.id)) this.#database.query("DELETE FROM names WHERE name = ?", row.name);
   }
 
@@ -387,7 +309,7 @@ export class ImpressionStore {
   erase(id: string, windows: Windows): void {
     const deferred = this.#deferred.find(id);
     const found = this.blocks.find(id);
-    if (found) this.#links.noteErased(id, this.keysOf(found.row));
+    if (found) this.#links.noteErased(id, this.keys.of(found.row));
     if (found?.state === "live" && found.row.action !== "") {
       const impression = this.#stored(found);
       if (shownAtOf(id) >= Date.now() - windows.window.ms) this.#countErased(impression);
