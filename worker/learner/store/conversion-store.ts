@@ -235,28 +235,25 @@ export class ConversionStore {
    */
   removeOrphans({ id, action, decision, keys = [] }: Joining, { window, goals }: Windows): ConversionEvent[] {
     if (!this.anyWaits) return [];
-    const shownAt = shownAtOf(id);
     const waiting = this.#database.query<Row>(
       `SELECT ${COLUMNS} FROM conversions WHERE ${WAITS_FOR_ANY} AND (impression = ?1 OR
          key IN (SELECT key FROM keys WHERE impression = ?7 UNION SELECT value FROM json_each(?5)) AND ${JOINS}) ORDER BY seq`,
       id,
       plainId(action),
-      shownAt,
+      shownAtOf(id),
       window.ms,
       JSON.stringify(keys.flat()),
       JSON.stringify(goals ?? {}),
       listOf({ id, decision }),
     );
-    const hashesOf = (key: string) => keys.find((each) => each.includes(key)) ?? [key];
-    const orphans = waiting.filter((orphan) => {
-      return orphan.impression === id || !orphan.key || this.#isClear(orphan, hashesOf(orphan.key), { window, goals });
-    });
+    const orphans = waiting.filter((orphan) => orphan.impression === id || this.#isClear(orphan, { window, goals }, keys));
     this.removeWaiting(orphans);
     return orphans.map((orphan) => ({ ...stored(orphan), impression: id }));
   }
 
   /** Whether an event by key says which product it is about: by its action, or because the newest list has one. Counts those that do not. */
-  #isClear({ action, goal, at }: Row, hashes: KeyHashes, windows: Windows): boolean {
+  #isClear({ key, action, goal, at }: Row, windows: Windows, keys: readonly KeyHashes[] = []): boolean {
+    const hashes = keys.find((each) => each.includes(key as string)) ?? [key as string];
     const isClear = action !== null || !this.#impressions.keys.isOfSeveral(hashes, at - windowOf(windows, goal), at + 1);
     if (!isClear) this.#database.count("withoutAction");
     return isClear;
@@ -278,9 +275,8 @@ export class ConversionStore {
       key,
       JSON.stringify(goals ?? {}),
     );
-    const sent = waiting.filter((orphan) => orphan.sent !== null || this.#isClear(orphan, [key], { window, goals }));
-    const note = "INSERT OR IGNORE INTO forwarded VALUES (?, ?, ?)";
-    for (const { seq } of sent) this.#database.query(note, waitingAs(seq), impression, shard);
+    const sent = waiting.filter((orphan) => orphan.sent !== null || this.#isClear(orphan, { window, goals }));
+    for (const { seq } of sent) this.#database.query("INSERT OR IGNORE INTO forwarded VALUES (?, ?, ?)", waitingAs(seq), impression, shard);
     return sent.map(({ sent: _, ...orphan }) => stored(orphan as Row));
   }
 
