@@ -33,6 +33,7 @@ import { keyRefusal } from "../../protocol/join-key.ts";
 import { type Operations, withBody } from "../../protocol/operation.ts";
 import { plainId } from "../../protocol/plain-id.ts";
 import { Problem, unauthorised } from "../../protocol/problem.ts";
+import { shortened } from "../../protocol/shortened.ts";
 import { timestamp } from "../../protocol/timestamp.ts";
 import { bodyBy, valid } from "../../protocol/validation.ts";
 import { learner } from "../../rpc/learner-client.ts";
@@ -129,6 +130,9 @@ interface Delivery {
   readonly journalUntil: number;
 }
 
+/** Most characters of a key that an answer repeats. No key that is taken has more. */
+const MOST_KEY = 256;
+
 /** A list of KV may be a minute old. An event that only KV has must be there this long before its bucket closes. */
 const LIST_LAG_MS = 120_000;
 
@@ -170,7 +174,7 @@ export async function ingestNamed(env: Environment, named: readonly NamedConvers
   await deliver(env, deliveries, results);
   return named.map(({ item }, place) => {
     const result = { ...results[place], ...roundingOf(item, results[place]) };
-    return "key" in item ? { key: item.key, ...result } : { impressionId: item.impressionId, ...result };
+    return "key" in item ? { key: shortened(item.key, MOST_KEY), ...result } : { impressionId: item.impressionId, ...result };
   });
 }
 
