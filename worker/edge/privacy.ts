@@ -35,7 +35,7 @@ export type PrivacyAnswer = v.InferOutput<ReturnType<typeof privacyAnswer>>;
  * Does what a verified request about personal data asks for: erases a customer's impressions and orders, or the orders of a shop.
  *
  * @param options the model and the path of its key, as the hook's address names them.
- * @returns undefined if the message is no such request. @throws {Problem} 422 if its payload is none, and 503 if something is not erased.
+ * @returns undefined if the message is no such request. @throws {Problem} 400 if its payload is none, and 503 if something is not erased.
  */
 export async function takePrivacyRequest(
   env: Environment,

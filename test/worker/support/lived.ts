@@ -23,7 +23,9 @@ export async function lived(config: object, seed: number): Promise<string> {
   let version = 0;
   for (let n = 0; n < 60; n++) {
     tick(1 + Math.floor(chance() * 30_000));
-    shown.push(...(await recommend(model, { context: { country: chance() < 0.5 ? "PT" : "DK" }, limit: 2, keys: [`order ${n}`] })));
+    const body = { context: { country: chance() < 0.5 ? "PT" : "DK" }, limit: 2, keys: [`order ${n}`] };
+    const { actions } = (await call("POST", `/v1/models/${model}/recommendations`, body)).body;
+    shown.push(...actions.map(({ impressionId }: { readonly impressionId: string }) => impressionId));
     if (chance() < 0.1) deferred.push(...(await recommend(model, { defer: true })));
     const impressionId = shown[Math.floor(chance() * shown.length)];
     const [goal, reward, timestamp] = [
@@ -34,8 +36,9 @@ export async function lived(config: object, seed: number): Promise<string> {
     const kind = chance();
     if (kind < 0.5) await convert({ impressionId, goal, reward }, { timestamp: Math.max(timestamp, start) });
     else if (kind < 0.65) await convert({ impressionId, goal }, { type: "conversion.retracted" });
-    else if (kind < 0.75) await convert({ model, key: `order ${n}`, goal, reward });
-    else if (kind < 0.8) await convert({ model, key: `order ${n + 5}`, goal, reward });
+    else if (kind < 0.75) await convert({ model, key: `order ${n}`, action: actions[n % 2].id, goal, reward });
+    // One that does not name the product of a list of two waits for good.
+    else if (kind < 0.8) await convert({ model, key: `order ${n + 5}`, ...(n % 2 && { action: "mug" }), goal, reward });
     else if (kind < 0.9) await convert({ impressionId: deferred.at(-1) ?? impressionId, goal, reward }, { id: `msg_${model}_${n % 3}` });
     else if (deferred.length > 1) await call("POST", `/v1/impressions/${deferred[0]}/activate`);
     if (n === 30) version = await keep(model);

@@ -120,7 +120,7 @@ export class Ingestion {
     const { impressions, links } = this.#store;
     const ofAny = action !== null && (impressions.keys.newest(hashes, null, from, at + 1) ?? links.newest(hashes, null, from, at + 1));
     if (ofAny) return { reason: "otherActions", found: `the newest one with the key is of ${got(ofAny.action)}` };
-    const isKnown = hashes.some((hash) => links.has(hash)) || impressions.keys.impressionsOf(hashes).length > 0;
+    const isKnown = hashes.some((hash) => links.has(hash)) || impressions.keys.has(hashes);
     if (isKnown) return { reason: "otherTimes", found: "those with the key were shown at other times" };
     return { reason: "unknownKeys", found: "none has the key yet" };
   }

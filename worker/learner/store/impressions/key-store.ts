@@ -67,6 +67,12 @@ export class KeyStore {
     });
   }
 
+  /** Whether an impression has one of some keys. */
+  has(hashes: KeyHashes): boolean {
+    const query = "SELECT 1 FROM keys WHERE key IN (SELECT value FROM json_each(?)) LIMIT 1";
+    return this.#database.query(query, JSON.stringify(hashes)).length > 0;
+  }
+
   /** Impressions with a join key. */
   impressionsOf(hashes: KeyHashes): string[] {
     const query = "SELECT DISTINCT impression FROM keys WHERE key IN (SELECT value FROM json_each(?))";
