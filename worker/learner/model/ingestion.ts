@@ -64,13 +64,15 @@ export class Ingestion {
     if ("impression" in event && isOfNamesake(this.#store, event.impression, event.generation)) return { status: "unknown" };
     const stored = storedForm(event, config);
     const entry = this.#entered(stored, model);
+    // An event that says nothing is in no figure.
+    const says = Number(!isSilent(stored, config));
     if (!entry) {
-      this.#store.database.count("withoutAction");
+      this.#store.database.count("withoutAction", says);
       return { status: "refused", detail: WITHOUT_ACTION };
     }
     const { status, erased, change } = entry;
     if (status === "refused") return { status, detail: SHARED };
-    if (status === "orphan" && "key" in event) return this.#unjoined(event, model);
+    if (status === "orphan" && "key" in event) return this.#unjoined(event, model, says);
     const isIdle = status === "applied" && !change && isSilent(stored, config);
     return { status, ...(isIdle && { detail: SILENT }), ...(erased && { erased }) };
   }
@@ -99,15 +101,15 @@ export class Ingestion {
   }
 
   /** Why an event with a join key found no impression. It waits for one all the same. */
-  #unjoined({ key, byPage, action, goal, at }: KeyedEvent, { config }: Model): Ingested {
+  #unjoined({ key, byPage, action, goal, at }: KeyedEvent, { config }: Model, says: number): Ingested {
     if (!byPage && this.#store.impressions.keys.impressionsOf(key.page).length > 0) {
-      this.#store.database.count("ofPages");
+      this.#store.database.count("ofPages", says);
       return { status: "orphan", detail: OF_PAGES };
     }
     const from = at - windowOf(config, goal);
     if (this.#store.samples.anySince(from)) return { status: "unsampled", detail: UNSAMPLED };
     const { reason, found } = this.#reasonOf(counted(key, byPage, config.pageKeys), action, from, at);
-    this.#store.database.count(reason);
+    this.#store.database.count(reason, says);
     const sought = `${action === null ? "any action" : `the action ${got(action)}`}, shown from ${isoOf(from)} to ${isoOf(at)}`;
     return {
       status: "orphan",

@@ -252,10 +252,11 @@ export class ConversionStore {
   }
 
   /** Whether an event by key says which product it is about: by its action, or because the newest list has one. Counts those that do not. */
-  #isClear({ key, action, goal, at }: Row, windows: Windows, keys: readonly KeyHashes[] = []): boolean {
+  #isClear(row: Row, windows: Windows, keys: readonly KeyHashes[] = []): boolean {
+    const { key, action, goal, at } = row;
     const hashes = keys.find((each) => each.includes(key as string)) ?? [key as string];
     const isClear = action !== null || !this.#impressions.keys.isOfSeveral(hashes, at - windowOf(windows, goal), at + 1);
-    if (!isClear) this.#database.count("withoutAction");
+    if (!isClear && !isSilent(stored(row), this.#model.state.config)) this.#database.count("withoutAction");
     return isClear;
   }
 
