@@ -43,10 +43,10 @@ it("refuse their line of a sender's order alone", async () => {
   const model = await createModel({ goals });
   const [impressionId] = await show(model, {});
   const order = {
-    ...{ id: 7, currency: "EUR", created_at: new Date().toISOString(), customer: { id: 0 } },
+    ...{ id: 70007, currency: "EUR", created_at: new Date().toISOString(), customer: { id: 0 } },
     line_items: [
-      { id: 71, price: "5.00", quantity: 1, properties: [{ name: "_afterclick", value: impressionId }] },
-      { id: 72, price: "7.00", quantity: 1, properties: [] },
+      { id: 700071, price: "5.00", quantity: 1, properties: [{ name: "_afterclick", value: impressionId }] },
+      { id: 700072, price: "7.00", quantity: 1, properties: [] },
     ],
   };
   const sent = await shopify("orders/create", order, { query: `?model=${model}&key=$.customer.id` });

@@ -302,7 +302,7 @@ it("a text for a missing value is no key", async () => {
   expect(await sent("erp", sender, order)).toMatchObject({
     status: 200,
     body: {
-      ignored: "erp without an impression",
+      ignored: "erp order",
       reason: expect.stringContaining('expected a key of one visitor or order, got "undefined"'),
     },
   });

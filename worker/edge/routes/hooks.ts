@@ -10,11 +10,13 @@ import { countsTests, type Environment, graceMs, isGross } from "../../environme
 import { conversions as answer } from "../../protocol/answers.ts";
 import { exactJson } from "../../protocol/exact-json.ts";
 import { about } from "../../protocol/figures.ts";
+import { isNobody } from "../../protocol/join-key.ts";
 import { type Operations, withBody } from "../../protocol/operation.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { bodyBy, valid } from "../../protocol/validation.ts";
 import { forgeryLimit, type Signed } from "../access/rate-limit.ts";
 import { countOrder, takeOrder } from "../order-figures.ts";
+import { type PrivacyAnswer, privacyAnswer, takePrivacyRequest } from "../privacy.ts";
 import { type HookQuery, hookQuery } from "../senders/hook-query.ts";
 import type { Attribute, Attribution, Ignored, OrderMessage, Reading, ReadLine } from "../senders/sender.ts";
 import { senderOf } from "../senders/sender-of.ts";
@@ -29,16 +31,13 @@ const MOST_ID = 2048;
 
 const DEFAULT_GOAL = "purchase";
 
-/** Texts that programs write for a missing value. */
-const MISSING = /^(undefined|null|none|nan|\[object \w+\])?$/i;
-
 /** The unsigned message with which WooCommerce tries an address out. */
 const PING = /^webhook_id=\d{1,20}$/;
 const DAY_MS = 86_400_000;
 /** How long an order without an impression is kept, in case a later message names one. Senders repeat a message for three days at most. */
 const WAITS_MS = 7 * DAY_MS;
 /** The fields of a conversion by which the model or the worker refuses it. Anything else is a malformed line. */
-const FIELD = /^(currency|goal|reward|timestamp|renewal): (.*)$/s;
+const FIELD = /^(key|action|currency|goal|reward|timestamp|renewal): (.*)$/s;
 /** The reason of an order without an amount, which is in order. */
 const WAITS = "waits";
 /** The longest window of a model. Only the learner knows the window of a key. */
@@ -55,11 +54,11 @@ const ignored = () =>
 
 export const hooks = new Hono<Signed>().post("/v1/hooks/:sender", forgeryLimit, valid("query", hookQuery), async (c) => {
   const taken = await takeHook(c, c.req.param("sender"), c.req.valid("query"));
-  return "ignored" in taken ? c.json(taken, 200) : c.json(taken, 202);
+  return "conversions" in taken ? c.json(taken, 202) : c.json(taken, 200);
 });
 
 /** The answer to a message of a sender: a result for each amount, or the type of a message that changes none, and why. */
-type Hooked = { readonly conversions: ConversionResult[] } | { readonly ignored: string; readonly reason?: string };
+type Hooked = { readonly conversions: ConversionResult[] } | { readonly ignored: string; readonly reason?: string } | PrivacyAnswer;
 
 /**
  * Verifies a message of a sender and takes it. What sending the message again cannot mend is ignored with its reason, because a sender
@@ -82,7 +81,10 @@ async function takeHook(c: Context<Signed>, name: string, query: HookQuery): Pro
   const { goal = DEFAULT_GOAL, ...options } = { ...query, ...sender.options };
   const attribute = attributionBy(options, tokenSigner(env));
   const terms = { headers, attribute, gross: isGross(env), tests: countsTests(env), now };
-  const reading = sender.read(payloadOf(await req.text()), terms);
+  const payload = payloadOf(await req.text());
+  const request = await takePrivacyRequest(env, name, { topic: headers.get("x-shopify-topic") ?? "", payload, options });
+  if (request) return request;
+  const reading = sender.read(payload, terms);
   const { conversions = [], ignored } = await taken(env, name, reading, goal);
   const { type, isOurs = false } = reading;
   const reason = ignored && ignored.reason !== WAITS ? ignored.reason : null;
@@ -173,7 +175,8 @@ function attributionBy({ model, key: path, action: actionPath }: HookQuery, sign
     const ids = impressionIds.flatMap((id) => (typeof id === "string" ? (textOf(id, MOST_ID) ?? []) : []));
     const impressionId = ids.find((id) => signer.verify(id, Date.now()));
     if (impressionId) return { impressionId };
-    const key = model && path && textOf(valueAt(path, document, line));
+    // A key that is nobody's is refused with its reason, as at every door.
+    const key = model && path && String(valueAt(path, document, line) ?? "");
     // Without a key, an id that is cut or of another worker gets the status `unknown`.
     if (!key) return ids.length > 0 ? { impressionId: ids[0] } : undefined;
     const action = actionPath && textOf(valueAt(actionPath, document, line));
@@ -184,7 +187,9 @@ function attributionBy({ model, key: path, action: actionPath }: HookQuery, sign
 /** A text or number of at most so many characters that names something. */
 function textOf(value: unknown, most = 256): string | undefined {
   const text = typeof value === "string" || typeof value === "number" ? String(value).trim() : "";
-  return text.length <= most && !MISSING.test(text) ? text : undefined;
+  // The number 0 is nobody's key, but may be an order's id.
+  const isMissing = isNobody(text) && typeof value !== "number";
+  return text.length <= most && !isMissing ? text : undefined;
 }
 
 export const operations = (): Operations => ({
@@ -206,7 +211,10 @@ export const operations = (): Operations => ({
       };
     },
     answers: {
-      200: { description: "A message that changes no amount of an impression, and why.", schema: { Ignored: ignored() } },
+      200: {
+        description: "A message that changes no amount of an impression, and why.",
+        schema: { Ignored: v.union([ignored(), privacyAnswer()]) },
+      },
       202: {
         description: "Stored durably. One result for each amount of the order: of its lines, and of their refunds.",
         schema: { Conversions: answer },

@@ -60,11 +60,23 @@ export class Orders implements Implemented<OrdersRpc> {
   }
 
   async eraseOrders(sender: string, ids: readonly string[] | null): Promise<number> {
-    this.#open();
-    const query = "DELETE FROM orders WHERE sender = ? AND (? IS NULL OR id IN (SELECT value FROM json_each(?2))) RETURNING id";
-    const erased = this.#storage.sql.exec(query, sender, ids && JSON.stringify(ids)).toArray();
     this.#days = undefined;
-    return erased.length;
+    return this.#storage.transactionSync(() => {
+      this.#open();
+      const named = "sender = ?1 AND (?2 IS NULL OR name IN (SELECT value FROM json_each(?2)))";
+      const records = `sender = ?1 AND id IN (SELECT id FROM order_names WHERE ${named})`;
+      const counted = "sender = ?1 AND (?2 IS NULL OR id IN (SELECT value FROM json_each(?2)))";
+      // The names lead to the records, so they go last.
+      const erased = [
+        ["counted_orders", counted],
+        ["order_records", records],
+        ["order_names", records],
+      ].map(([table, where]) => {
+        return this.#storage.sql.exec(`DELETE FROM ${table} WHERE ${where} RETURNING id`, sender, ids && JSON.stringify(ids)).toArray()
+          .length;
+      });
+      return Math.max(...erased.slice(0, 2));
+    });
   }
 
   async orders(): Promise<readonly OrderDay[]> {
