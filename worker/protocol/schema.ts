@@ -19,7 +19,7 @@ import {
   wellFormed,
   wholeNumber,
 } from "./forms.ts";
-import { keys } from "./join-key.ts";
+import { joinKey, keys } from "./join-key.ts";
 import { optionSchemas } from "./model-options.ts";
 import { MOST_PLACES } from "./most.ts";
 import { got } from "./sentence.ts";
