@@ -5,12 +5,12 @@ import type {} from "./test/support/chosen-seed.ts";
 
 /** The files that take longest, the longest first. Vitest starts large files first while it has no times of an earlier run, and these are small. */
 const LONGEST = [
+  "packaging/frameworks",
   "packaging/recipes",
   "browser/newcomer",
   "packaging/commands",
   "simulation/crash-sweep",
   "browser/site",
-  "packaging/next",
   "packaging/packaging",
   "simulation/launch/launch",
   "packaging/bin",

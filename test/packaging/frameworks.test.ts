@@ -63,7 +63,8 @@ describe.each(Object.entries(FRAMEWORKS))("%s", (_, { project, build, start, rou
 
 it("tells an app of React Native, whose engine has no WebAssembly, to ask a worker, and has the client", { timeout: 600_000 }, async () => {
   const cwd = await installProject(base, "react-native");
-  await promisify(execFile)(process.execPath, ["bundle.cjs"], { cwd });
+  // Metro keeps its caches in the folder for temporary files.
+  await promisify(execFile)(process.execPath, ["bundle.cjs"], { cwd, env: { ...process.env, TMPDIR: base } });
   const asked: string[] = [];
   const app = createContext({ URL, Headers, fetch: async (url: URL) => asked.push(String(url)) });
   runInContext("delete globalThis.WebAssembly; globalThis.window = globalThis;", app);
