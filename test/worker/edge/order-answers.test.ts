@@ -89,7 +89,19 @@ describe("bad input", () => {
 
 it("each answer of the documentation's table is given", async () => {
   const { ids } = await shown(2);
+  const model = await createModel({ goals });
+  await show(model, { keys: ["visitor-7"] }, { keys: ["visitor-7"], action: { id: "hat", features: { brand: "Umbra" } } });
   let orders = 0;
+  const erp = {
+    secret: "secret-of-a-configured-sender",
+    event: "$.id",
+    items: "$.lines",
+    reward: "total",
+    timestamp: "$.at",
+    model,
+    key: "$.customer",
+  };
+  const byKey = (customer: string) => sent("erp", erp, { id: ++orders, at: Date.now(), customer, lines: [{ total: 5 }] });
   const amounts = { amount_received: 500, metadata: metadataOf([ids[0]], [500]) };
   const order = (more: object = {}) => intent({ id: `pi_${++orders}`, ...amounts, ...more });
   const unsigned = (path: string, body: string) => call("POST", path, body, { key: null });
@@ -100,6 +112,8 @@ it("each answer of the documentation's table is given", async () => {
     "200 test mode": () => stripe({ ...order(), livemode: false }),
     "200 unknown state": () => stripe(order({ status: "teleported" })),
     "200 malformed": () => stripe(order({ amount_received: "x" })),
+    "200 key": () => byKey("guest"),
+    "200 action": () => byKey("visitor-7"),
     "200 currency": () => stripe(order({ currency: "usd" })),
     "200 goal": () => stripe(order(), { query: "?goal=nothing" }),
     "200 reward": () => stripe(order({ amount_received: 10 ** 15, metadata: { afterclick: ids[0] } })),
