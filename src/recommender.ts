@@ -76,7 +76,7 @@ export interface Decision {
   readonly ranking: readonly RankedAction[];
 }
 
-/** What a reward of 0 says. Absent in a snapshot of a version in which it counted as any other: its recommender goes on so. */
+/** The meaning of a reward of 0. Absent in a snapshot of a version in which it counted as any other: its recommender goes on so. */
 interface Zeros {
   readonly zeros?: "silent";
 }

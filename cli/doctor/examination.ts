@@ -72,7 +72,7 @@ interface Described {
 const LEAST_ORPHANS = 20;
 /** Share of the orphans' reasons from which on one is their pattern. */
 const PATTERN_SHARE = 0.8;
-/** What a pattern of orphans says, by the counter of its reason. */
+/** Findings about orphans, by the counter of their reason. */
 const PATTERNS: Readonly<Record<string, string>> = {
   unknownKeys: "no impression has their key: give recommendations the key that the orders have",
   otherActions: "the impressions of their key are of other products: compare the orders' action with the ids of the catalogue",

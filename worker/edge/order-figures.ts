@@ -54,7 +54,7 @@ function dayOf(day: string, parts: readonly OrderDay[]): Day {
   return { day, orders: sum("orders"), attributed: sum("attributed"), ...(Object.keys(ignored).length > 0 && { ignored }) };
 }
 
-/** What is wrong with the orders of the newest day that has enough of them. */
+/** The fault of the orders of the newest day that has enough of them. */
 function findingsOf(sender: string, days: readonly Day[]): string[] {
   const known = days.find(({ orders }) => orders >= LEAST_ORDERS);
   if (!known) return [];

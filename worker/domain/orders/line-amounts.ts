@@ -1,7 +1,7 @@
 import type { OrderFacts, OrderLine } from "./facts.ts";
 import { divided } from "./money.ts";
 
-/** What was paid for a line, and how much of it was paid back, in major units. */
+/** The amount that was paid for a line, and the part of it that was paid back, in major units. */
 interface LineAmount {
   readonly line: OrderLine;
   readonly paid: number;

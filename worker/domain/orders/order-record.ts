@@ -53,7 +53,7 @@ function toldOf(order: string, refund: string, facts: OrderFacts, earlier: reado
     if (unread || !(line.impressionId ?? keyed ?? last)) continue;
     const impressionId = line.impressionId ?? last?.impressionId;
     const named = { line: id, ...(impressionId && { impressionId }) };
-    // What does not count any more stays as an order that was paid back.
+    // An amount that does not count any more stays as an order that was paid back.
     const bought = counts ? paid : last && last.impressionId === impressionId ? last.amount : 0;
     tell(bought, { ...named, event: `${order} ${id}`, at });
     // Without its state the order is not known by this name. Then its refunds wait in the ledger for it.

@@ -2,12 +2,12 @@
 
 import type { State } from "./states.ts";
 
-/** What a message can do to the amount of its order. */
+/** The effect of a message on the amount of its order. */
 type Effect = "counts" | "takes back" | "gives again" | "states anew" | "waits" | "ignored";
 
 export interface VendorEvent {
   readonly effect: Effect;
-  /** What the worker reads, or why it ignores the message. */
+  /** The fields that the worker reads, or why it ignores the message. */
   readonly does: string;
 }
 

@@ -43,7 +43,7 @@ export interface ReadLine extends Pick<OrderLine, "id"> {
   readonly detail?: string;
 }
 
-/** What a message tells of its order. */
+/** The content of a message about its order. */
 export interface OrderMessage {
   readonly facts: OrderFacts;
   /** The lines with an impression. */

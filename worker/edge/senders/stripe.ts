@@ -201,7 +201,7 @@ function told(form: StripeForm, { type, object, payload, names, state, lines, te
   return { facts, lines: own.own };
 }
 
-/** What an object says about money, in major units. `goods`: the share that is for goods. @throws {Problem} 422 naming the field. */
+/** The amounts of an object, in major units. `goods`: the share that is for goods. @throws {Problem} 422 naming the field. */
 function moneyOf(form: keyof typeof AMOUNTS, object: Raw, { gross }: Terms) {
   const { data } = fieldsOf(v.object({ data: v.object({ object: stated }) }), { data: { object } });
   const {
@@ -227,7 +227,7 @@ function moneyOf(form: keyof typeof AMOUNTS, object: Raw, { gross }: Terms) {
   const released = refunded >= amount - captured ? amount - captured : 0;
   return {
     ...{ currency, created, paid: inMajor(captured, currency), refunded: inMajor(refunded - released, currency) },
-    // Of a payment, only its session may know.
+    // The session of a payment may know it, and the payment not.
     goods: (ofSession || apart > 0 || form === "invoice") && total > 0 ? Math.max(total - apart, 0) / total : undefined,
   };
 }

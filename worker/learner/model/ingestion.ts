@@ -117,7 +117,7 @@ export class Ingestion {
     };
   }
 
-  /** What an event with a join key found in place of its impression, here and in other shards. */
+  /** The answer to an event whose join key found no impression, here and in other shards. */
   #reasonOf(hashes: KeyHashes, action: string | null, from: number, at: number): { readonly reason: Unjoined; readonly found: string } {
     const { impressions, links } = this.#store;
     const ofAny = action !== null && (impressions.keys.newest(hashes, null, from, at + 1) ?? links.newest(hashes, null, from, at + 1));
