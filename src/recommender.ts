@@ -76,7 +76,7 @@ export interface Decision {
   readonly ranking: readonly RankedAction[];
 }
 
-/** The meaning of a reward of 0. Absent in a snapshot of a version in which it counted as any other: its recommender goes on so. */
+/** The meaning of a reward of 0. Absent: the snapshot is of an earlier version, in which a 0 counted as any other reward, and it goes on to count. */
 interface Zeros {
   readonly zeros?: "silent";
 }

@@ -53,7 +53,7 @@ export function parseConversion(
   const impressionId = nonEmptyString("impressionId", event.impressionId, 2048);
   const hasAmounts = goalValue(rules.goals, goal) !== undefined;
   const asked = flag("restates", event.restates ?? false);
-  // A retraction and the reward of a goal without a value replace earlier ones anyway, but for a 0.
+  // A retraction and the reward of a goal without a value replace earlier ones anyway. Only a 0 does not.
   const restates = asked && reward !== null && (hasAmounts || (reward === 0 && !rules.countsZeros));
   return { impressionId, conversion: restates ? { goal, eventId, at, reward, restates } : { goal, eventId, at, reward } };
 }

@@ -103,7 +103,7 @@ export class TokenSigner {
     return base64Url(bytes, end + MAC_BYTES);
   }
 
-  /** A name for a text. Only this worker can say it in advance, so nobody chooses the ids that follow from it. */
+  /** A name for a text. Only this worker can compute it, so nobody chooses the ids that follow from it. */
   nameOf(text: string): string {
     return base64Url(hmacOf(this.#keys[0], encoder.encode(text)).digest());
   }

@@ -5,7 +5,7 @@
 export const NONE = 255;
 const MOST = 16;
 
-/** Keep no impression either, as their visitors teach nothing: crawlers, and those of requests with `learn: false`. */
+/** Samplings that keep no impression, because the visitor teaches nothing: crawlers, and requests with `learn: false`. */
 export const UNLEARNT = { crawlers: 253, declined: 254 } as const;
 export type Unlearnt = keyof typeof UNLEARNT;
 const CAUSES = Object.keys(UNLEARNT) as Unlearnt[];

@@ -19,7 +19,7 @@ export function learntGoals(goals: Goals): Readonly<Record<string, Omit<Goal, "p
   return Object.fromEntries(Object.entries(goals).map(([name, { public: _, renewals: __, ...goal }]) => [name, goal]));
 }
 
-/** Goals in their stored order, with the reports that count as asked. Both have the same learnt part. */
+/** The stored goals in their order, with the asked rules for which reports count. Both have the same learnt part. */
 export function withPublic(stored: Goals, asked: Goals): Goals {
   const entries = Object.entries(learntGoals(stored));
   return Object.fromEntries(

@@ -26,7 +26,7 @@ export interface OrderLine {
 
 /** Money that was paid back, or that a dispute has withdrawn. */
 export interface Refund {
-  /** Major units of each line. Of a line of unknown id, nothing changes. */
+  /** Major units of each line. A line with an unknown id changes nothing. */
   readonly lines: readonly { readonly line: string; readonly amount: number }[];
   /** Major units that no line is named for. All lines bear it in proportion to their amounts. */
   readonly rest: number;
