@@ -75,8 +75,10 @@ export class ListCounts implements Projection {
     const times = new Set(parts.map(([, { shownAt }]) => shownAt));
     const changed = new Map(parts.map(([key, { changes }]) => [key, new Set(changes.map(({ impression }) => impression.id))]));
     const found: { readonly id: string; readonly key: string }[] = [];
-    const blocks = times.size > 0 ? this.#read.blocks.around(Math.min(...times), Math.max(...times)) : [];
-    for (const { state, block, seq } of blocks) {
+    // A rollback has more times than a call takes arguments.
+    let [first, last] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    for (const time of times) [first, last] = [Math.min(first, time), Math.max(last, time)];
+    for (const { state, block, seq } of times.size > 0 ? this.#read.blocks.around(first, last) : []) {
       const near = state === "live" ? block.held().filter((i) => times.has(block.shownAt(i))) : [];
       for (const impression of near.map((i) => ({ ...block.counted(i), seq: seq + i }))) {
         const { key } = this.#partOf(impression);

@@ -34,7 +34,12 @@ export class OutcomeStore implements Projection {
 
   ofAll(ids: readonly string[]): Map<string, Outcome> {
     const query = "SELECT * FROM outcomes WHERE id IN (SELECT value FROM json_each(?))";
-    return byId(this.#database.query<OutcomeColumns & { id: string }>(query, JSON.stringify(ids)));
+    const found: (OutcomeColumns & { id: string })[] = [];
+    // A value of the database has 2 MB at most.
+    for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
+      found.push(...this.#database.query<OutcomeColumns & { id: string }>(query, JSON.stringify(ids.slice(from, from + READ_AT_ONCE))));
+    }
+    return byId(found);
   }
 
   /** The outcomes of impressions shown from one time to before another, by their ids. */
