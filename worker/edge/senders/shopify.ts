@@ -5,7 +5,7 @@ import { valueAt } from "../../domain/conversion/json-path.ts";
 import type { OrderFacts, Refund, Stated } from "../../domain/orders/facts.ts";
 import { rounded } from "../../domain/orders/line-amounts.ts";
 import { SHOPIFY_EVENTS, SHOPIFY_STATES, STANDS } from "../../domain/orders/vendor-events.ts";
-import { Problem, placed, unauthorised } from "../../protocol/problem.ts";
+import { Problem, placed } from "../../protocol/problem.ts";
 import { timestamp } from "../../protocol/timestamp.ts";
 import {
   amount,
@@ -23,7 +23,7 @@ import {
   toldBy,
   unknownState,
 } from "./sender.ts";
-import { bytesOf, isSigned } from "./signature.ts";
+import { checkSigned } from "./signature.ts";
 
 const TOPICS = Object.keys(SHOPIFY_EVENTS);
 const CANCELLED = "orders/cancelled";
@@ -51,12 +51,7 @@ const dispute = v.object({ id, order_id: id, amount, type: v.nullish(v.string())
 /** Shopify: https://shopify.dev/docs/apps/build/webhooks. Amounts are in the shop's currency. */
 export function shopify(secrets: readonly string[]): Sender {
   return {
-    async verify({ headers, body }) {
-      const signature = bytesOf(headers.get("x-shopify-hmac-sha256") ?? "", "base64");
-      if (signature.length !== 32) throw unauthorised("x-shopify-hmac-sha256: expected the base64 of 32 bytes");
-      if (await isSigned(await body(), [signature], secrets)) return;
-      throw unauthorised("x-shopify-hmac-sha256: no value of AFTERCLICK_SHOPIFY_SECRET made it from the raw body");
-    },
+    verify: (request) => checkSigned("x-shopify-hmac-sha256", "AFTERCLICK_SHOPIFY_SECRET", secrets, request),
     read(payload, terms): Reading {
       const type = terms.headers.get("x-shopify-topic") ?? "";
       const form = Object.hasOwn(SHOPIFY_EVENTS, type) ? SHOPIFY_EVENTS[type].form : undefined;

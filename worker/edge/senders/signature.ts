@@ -1,5 +1,8 @@
+// Signatures of senders: HMACs of the raw body. Which header has one is the concern of each sender.
+
 import { decodeBase64 } from "hono/utils/encode";
 import { remembered } from "../../domain/ids/secret.ts";
+import { unauthorised } from "../../protocol/problem.ts";
 
 export type Digest = "sha1" | "sha256" | "sha512";
 export type Encoding = "hex" | "base64";
@@ -27,6 +30,23 @@ export async function isSigned(
     }
   }
   return signed;
+}
+
+/**
+ * Checks the base64 of a body's HMAC-SHA256 in a header.
+ *
+ * @param variable names the secrets in a refusal. @throws {Problem} 401
+ */
+export async function checkSigned(
+  name: string,
+  variable: string,
+  secrets: readonly string[],
+  { headers, body }: { readonly headers: Headers; readonly body: () => Promise<ArrayBuffer> },
+): Promise<void> {
+  const signature = bytesOf(headers.get(name) ?? "", "base64");
+  if (signature.length !== 32) throw unauthorised(`${name}: expected the base64 of 32 bytes`);
+  if (await isSigned(await body(), [signature], secrets)) return;
+  throw unauthorised(`${name}: no value of ${variable} made it from the raw body`);
 }
 
 /** Bytes of a signature or a secret. None if it is malformed. */

@@ -4,7 +4,6 @@ import * as v from "valibot";
 import { valueAt } from "../../domain/conversion/json-path.ts";
 import { rounded } from "../../domain/orders/line-amounts.ts";
 import { WOOCOMMERCE_EVENTS, WOOCOMMERCE_STATES } from "../../domain/orders/vendor-events.ts";
-import { unauthorised } from "../../protocol/problem.ts";
 import {
   amount,
   currency,
@@ -21,7 +20,7 @@ import {
   unknownState,
 } from "./sender.ts";
 import { senderTime } from "./sender-time.ts";
-import { bytesOf, isSigned } from "./signature.ts";
+import { checkSigned } from "./signature.ts";
 
 /** The fields that end in gmt state UTC without a zone. */
 const time = senderTime({ zone: "UTC" });
@@ -33,12 +32,7 @@ const DELETED = "order.deleted";
 /** WooCommerce: https://woocommerce.github.io/woocommerce-rest-api-docs/#webhooks. Shipping and fees do not count. */
 export function woocommerce(secrets: readonly string[]): Sender {
   return {
-    async verify({ headers, body }) {
-      const signature = bytesOf(headers.get("x-wc-webhook-signature") ?? "", "base64");
-      if (signature.length !== 32) throw unauthorised("x-wc-webhook-signature: expected the base64 of 32 bytes");
-      if (await isSigned(await body(), [signature], secrets)) return;
-      throw unauthorised("x-wc-webhook-signature: no value of AFTERCLICK_WOOCOMMERCE_SECRET made it from the raw body");
-    },
+    verify: (request) => checkSigned("x-wc-webhook-signature", "AFTERCLICK_WOOCOMMERCE_SECRET", secrets, request),
     read(payload, terms): Reading {
       // The signature does not cover the topic, so a message without one is read by its content.
       const type = terms.headers.get("x-wc-webhook-topic") ?? "order";
