@@ -1,7 +1,7 @@
 import { type ConversionEvent, delayGpUcb, delayLinTs, type Goals, goalOutcomes, gpUcb, Recommender } from "afterclick";
 import { expect, it } from "vitest";
 
-// What a reward of 0 says: nothing, or that the event of its id is taken back. Each event: its id, its reward and its time.
+// A reward of 0 says nothing, or takes the event of its id back. Each event: its id, its reward and its time.
 
 type Row = readonly [events: string, outcome: { readonly reward: number; readonly delay: number } | undefined];
 const TABLE: readonly Row[] = [

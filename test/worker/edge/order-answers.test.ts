@@ -6,7 +6,7 @@ import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
 import { event, ignored, intent, modified, stockOrder, text } from "../support/orders.ts";
 import { forgetOrders, goals, metadataOf, rewardOf, seconds, sent, shopify, shown, stripe } from "../support/sent.ts";
 
-// What the hooks answer: to the examples and the table of the documentation, and to bad input.
+// The answers of the hooks: to the examples and the table of the documentation, and to bad input.
 
 useClock();
 beforeEach(forgetOrders);

@@ -166,7 +166,7 @@ describe("an impression that several visitors share", () => {
     expect((await convert(orders[59])).status).toBe(422);
     expect(await describeModel(model)).toMatchObject({ incidents: { shared: 11 }, counts: { applied: 50, converted: 1 } });
     expect(statusesOf(await convert(orders, { id: "orders" })).slice(0, 50)).toEqual(new Array(50).fill("duplicate"));
-    // What came before can still be corrected and taken back.
+    // Earlier purchases can still be corrected and taken back.
     const { reward: ___, currency: ____, ...retraction } = orders[0] as ReturnType<typeof order>;
     expect(statusesOf(await convert({ ...retraction, timestamp: now + 100 }, { type: "conversion.retracted" }))).toEqual(["applied"]);
   });
