@@ -47,8 +47,10 @@ const under = (form: URLSearchParams, prefix: string): Record<string, string> =>
       .map(([name, value]) => [name.slice(prefix.length + 1, -1), value]),
   );
 
-async function report(type: string, object: object, previous_attributes?: object): Promise<string[]> {
-  const event = { id: `evt_${type}`, type, created: Math.floor(Date.now() / 1000), data: { object, previous_attributes } };
+const nowSeconds = () => Math.floor(Date.now() / 1000);
+
+async function report(type: string, object: object, previous_attributes?: object, created = nowSeconds()): Promise<string[]> {
+  const event = { id: `evt_${type}`, type, created, data: { object, previous_attributes } };
   const payload = JSON.stringify(event);
   const headers = { "stripe-signature": await webhooks.generateTestHeaderStringAsync({ payload, secret: AFTERCLICK_STRIPE_SECRET }) };
   const response = await fetch(`${worker}/v1/hooks/stripe`, { method: "POST", headers, body: payload });
@@ -94,8 +96,10 @@ it("an order counts once, and its refunds take it back", async () => {
 
   const charge = { ...paid, id: "ch_1", amount: total };
   const half = Math.floor(total / 2);
-  await report("charge.refunded", { ...charge, amount_refunded: total }, { amount_refunded: half });
-  await report("charge.refunded", { ...charge, amount_refunded: half }, { amount_refunded: 0 });
+  // Stripe delivers the later refund first.
+  const refundedAt = nowSeconds() + 1;
+  await report("charge.refunded", { ...charge, amount_refunded: total }, { amount_refunded: half }, refundedAt + 1);
+  await report("charge.refunded", { ...charge, amount_refunded: half }, { amount_refunded: 0 }, refundedAt);
   expect(await Promise.all(ids.map(centsOf))).toEqual([0, 0]);
 });
 
