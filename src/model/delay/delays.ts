@@ -1,7 +1,8 @@
 // The files around one delay, from the counts up. A law is P(delay < x) of the conversions that come at all.
 //
 // delays              conversions by delay and impressions by age, and the common law that they tell
-// key-delays          the same counts of one product; own-laws makes a law of each product of them and the common one
+// key-delays          the same counts of one product; own-laws makes a law of each product of them and the common one, for a policy
+// pooled-laws         how a product's law is drawn towards the common one, and the test whether laws differ
 // unmatured-sums      the part of sums over impressions that has not matured: 1 - F(age) of each impression
 // delay-correction    (../linear) takes that part from the sums of a linear model
 // delay-law           the law and the conversion rate with 95 % bands, for people to read

@@ -3,6 +3,7 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { Cohorts } from "./cohorts.ts";
 import { binEnd, binOf, type DelayCurve, type DelaySettings, LONGEST } from "./delays.ts";
+import { type CommonBins, type Events, within } from "./pooled-laws.ts";
 
 /** Bins of `Delays` in one bin of a key: two bins for each doubling of the delay. */
 const MERGED = 4;
@@ -14,22 +15,6 @@ const HEAD = 2;
 /** The bin of a delay in resolutions, and the end of a bin. */
 const keyBin = (steps: number): number => Math.floor(binOf(steps) / MERGED);
 const keyBinEnd = (bin: number): number => binEnd(MERGED * bin + MERGED - 1);
-
-/** Conversions of one key in each bin: the events, and the conversions at risk. See `Delays` for the reverse hazard. */
-export interface Events {
-  readonly events: Float64Array;
-  readonly risk: Float64Array;
-}
-
-/** The common law at the ends of the bins of a key. */
-export interface CommonBins {
-  readonly curve: DelayCurve;
-  readonly ends: Float64Array;
-  /** P(delay < end). */
-  readonly below: Float64Array;
-  /** Reverse hazard: P(delay in the bin | delay < end). */
-  readonly hazard: Float64Array;
-}
 
 /** The impressions of one key by age, and their conversions by delay. */
 export class KeyDelays {
@@ -150,10 +135,4 @@ export class KeyDelays {
     for (const sums of [this.#settled, ...this.#cohorts.list.map((each) => each.sums.values)])
       if (sums.some((each) => !(each >= 0))) throw malformed();
   }
-}
-
-/** A key's law where the common law is `common`. Within a bin the key's law goes as the common law goes. */
-function within(common: number, below: Float64Array, own: Float64Array, bin: number): number {
-  const [start, ownStart] = bin === 0 ? [0, 0] : [below[bin - 1], own[bin - 1]];
-  return below[bin] > start ? ownStart + ((own[bin] - ownStart) * (common - start)) / (below[bin] - start) : own[bin];
 }

@@ -3,24 +3,16 @@
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { AppendedImpression, ReportedDelay } from "../posterior.ts";
 import type { DelayCurve } from "./delays.ts";
-import { type CommonBins, type Events, KeyDelays } from "./key-delays.ts";
+import { KeyDelays } from "./key-delays.ts";
 import { packed, unpacked } from "./packed.ts";
+import { type CommonBins, type Events, ownLaw, weightOf } from "./pooled-laws.ts";
 import { countDelay, scales } from "./unmatured-sums.ts";
 import { type Moment, timeOf, type Window } from "./window.ts";
 
-/** Least weight of the common law in a key's own, in conversions. */
-const LEAST_WEIGHT = 2;
-/** The weight is this over the variance between keys. */
-const WEIGHT = 0.1;
-/** The variance between keys before there are conversions, and its weight in squared conversions. */
-const GUESSED = 0.1;
-const GUESSED_WEIGHT = 100;
 /** Keys for which ratios are solved anew after each change. Of as many times more keys, after as many changes. */
 const SOLVED_AT_ONCE = 16;
 /** Ratios of more keys are solved once this share of the impressions has changed. Fewer changes hardly move them. */
 const CHANGED = 1 / 256;
-/** Below this variance laws are equal. */
-const LEAST_VARIANCE = 1e-6;
 
 /**
  * Laws of delays that differ by product.
@@ -237,41 +229,4 @@ function entry(i: number, j: number): number {
 function checkedKeys(keys: Float64Array, dimension: number): Float64Array {
   if (keys.some((key, i) => !Number.isInteger(key) || key < 0 || key >= dimension || (i > 0 && key <= keys[i - 1]))) throw malformed();
   return keys;
-}
-
-/**
- * The weight of the common law in a key's own, in conversions.
- *
- * The log-rank statistic of a key is the number of its conversions less the expected one, by the common hazard. Where laws differ,
- * its square exceeds its variance. The excess over the squared expected number is the variance of a factor on the hazard.
- */
-function weightOf(keys: readonly Events[], { hazard }: CommonBins): number {
-  let [excess, expected] = [GUESSED * GUESSED_WEIGHT, GUESSED_WEIGHT];
-  const total = new Float64Array(hazard.length);
-  for (const { risk } of keys) for (let b = 0; b < total.length; b++) total[b] += risk[b];
-  for (const { events, risk } of keys) {
-    let [difference, own, variance] = [0, 0, 0];
-    for (let b = 0; b < hazard.length; b++) {
-      const h = hazard[b];
-      if (h <= 0 || h >= 1 || total[b] <= 0) continue;
-      own += risk[b] * h;
-      difference += events[b] - risk[b] * h;
-      variance += risk[b] * h * (1 - h) * (1 - risk[b] / total[b]);
-    }
-    excess += difference * difference - variance;
-    expected += own * own;
-  }
-  return Math.max(LEAST_WEIGHT, WEIGHT / Math.max(excess / expected, LEAST_VARIANCE));
-}
-
-/** P(delay < end of bin) of a key. */
-function ownLaw({ events, risk }: Events, { below, hazard }: CommonBins, weight: number): Float64Array {
-  const own = new Float64Array(below.length);
-  let chance = 1;
-  for (let b = below.length - 1; b >= 0; b--) {
-    own[b] = chance;
-    const prior = weight * below[b];
-    chance *= 1 - (risk[b] + prior > 0 ? (events[b] + prior * hazard[b]) / (risk[b] + prior) : hazard[b]);
-  }
-  return own;
 }
