@@ -79,6 +79,8 @@ const VERSION = 3;
 const UNEVEN = 10;
 /** Greatest probability of the silence beyond a normal pause. Such a pause is rare already. */
 const BEYOND = 1e-3;
+/** Some hundred hazards are each known to 1e-12, so probabilities this close are equal. Counts that differ are further apart. */
+const EQUAL = 1e-9;
 
 /**
  * Estimates how late conversions come. The estimate allows for young impressions, which have had no time for long delays.
@@ -262,7 +264,7 @@ export class DelayEstimate {
   quantile(share = 0.95): number {
     const wanted = finiteNumber("share", share, 0, 1);
     const law = this.#stated();
-    const bin = law.within().probability.findIndex((each) => each >= wanted);
+    const bin = law.within().probability.findIndex((each) => each >= wanted - EQUAL);
     return Math.min(law.ends[bin], law.followed);
   }
 

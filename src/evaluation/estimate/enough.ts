@@ -14,6 +14,8 @@ interface Counted {
  * simulated logs hold the truth as often as they say; see docs/intervals.md.
  */
 const FEWEST = 10;
+/** Part of a number that rounding may take from a sum of weights. */
+const ROUNDING = 1e-9;
 
 /**
  * Expected number of effective rewards in an evaluation: the number of equal rewards whose sum has the same skewness. A few great weights
@@ -47,6 +49,6 @@ export function effectiveRewards<Row extends Counted>(
 
 /** The estimate, or how many more decisions it needs. `size`: length of the log, with which effective rewards grow. */
 export function stated(estimate: () => Estimate, { effective, size, of }: { effective: number; size: number; of: string }): Figure {
-  if (effective >= FEWEST) return estimate();
+  if (effective >= FEWEST * (1 - ROUNDING)) return estimate();
   return tooFew(size * (FEWEST / Math.max(effective, 0.1) - 1), of);
 }

@@ -2,8 +2,8 @@ import type { LoggedDecision } from "./log.ts";
 
 /** Probabilities this close to 1 leave nothing for other candidates. */
 const CERTAIN = 1 - 1e-9;
-/** A candidate that would be taken as often as this on average is hardly missing by chance: with a probability of 0.7 %. */
-const EXPECTED = 5;
+/** A candidate that would be taken as often as this on average is hardly missing by chance: with a probability of 0.7 %. Sums are rounded. */
+const EXPECTED = 5 - 1e-9;
 
 /**
  * Candidates that a log could not have taken, or seems never to take.

@@ -1,5 +1,6 @@
-import type { Evaluation } from "afterclick";
+import { type Evaluation, tooFew } from "afterclick";
 import { describe, expect, it } from "vitest";
+import { effectiveRewards, stated } from "../../../src/evaluation/estimate/enough.ts";
 import { ProductLimit } from "../../../src/evaluation/log/maturity.ts";
 import { geometric } from "../../../src/simulation/delay-law.ts";
 import { stream } from "../../../src/simulation/stream.ts";
@@ -153,6 +154,17 @@ describe("intervals", () => {
       expect(ratio).toBeGreaterThan(0.7);
       expect(ratio).toBeLessThan(1.45);
     }
+  });
+});
+
+describe("the number of effective rewards", () => {
+  it.each([0.1, 0.3, 0.7, 1 / 3])("is ten with ten rewards, if each has the weight 1 / %d", (probability) => {
+    const rows = Array.from({ length: 100 }, () => ({ count: 1 }));
+    const learnt = Array.from({ length: 100 }, (_, i) => Number(i < 10));
+    const effective = effectiveRewards(rows, () => 1 / probability, { learnt, greatest: 1 });
+    const estimate = { value: 0.1, low: 0, high: 1 };
+    expect(stated(() => estimate, { effective, size: 100, of: "decisions" })).toBe(estimate);
+    expect(stated(() => estimate, { effective: 0.99 * effective, size: 100, of: "decisions" })).toEqual(tooFew(2, "decisions"));
   });
 });
 

@@ -1,5 +1,6 @@
 import { evaluate, evaluateLists, isTooFew, type LoggedDecision, type LoggedList } from "afterclick";
 import { describe, expect, it } from "vitest";
+import { LoggedSupport } from "../../../src/evaluation/log/support.ts";
 import { stream } from "../../../src/simulation/stream.ts";
 import { estimateIn } from "../../support/logs/logged-decisions.ts";
 
@@ -27,6 +28,13 @@ describe("support of a log", () => {
     for (const figure of [ips, snips, doublyRobust]) expect(figure).toEqual({ value: Number.NaN, low: 0, high: 1 });
     const wide = await evaluate({ log: hats, policy: () => [1, 0], ...ASKED, reward: { min: -2, max: 3 } });
     expect(wide.ips).toEqual({ value: Number.NaN, low: -2, high: 3 });
+  });
+
+  it("lacks an action that the log would have taken five times, also if rounding makes the sum less", () => {
+    const decision = { shownAt: 0, count: 2, ids: ["boots", "hat"], index: 1, probability: 0.9, conversions: [] };
+    const log = new Array<LoggedDecision>(50).fill(decision);
+    expect(new LoggedSupport(log).lacks(decision, 0)).toBe(true);
+    expect(new LoggedSupport(log.slice(1)).lacks(decision, 0)).toBe(false);
   });
 
   it("widens intervals by the probability of the action that was never taken, times the range of rewards", async () => {

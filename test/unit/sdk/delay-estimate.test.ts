@@ -96,7 +96,7 @@ describe("a delay estimate", () => {
     estimate.convert({ shownAt: 20_000, at: 20_000 });
     const { delays, probability } = estimate.distribution();
     for (const share of [0.1, 0.3, 0.5, 0.9]) {
-      const bin = probability.findIndex((each) => each >= share);
+      const bin = probability.findIndex((each) => each > share - 1e-6);
       expect(estimate.quantile(share)).toBe(delays[bin]);
     }
     expect(estimate.quantile(probability[4])).toBe(delays[4]);
@@ -104,6 +104,31 @@ describe("a delay estimate", () => {
     expect(estimate.quantile()).toBe(estimate.quantile(0.95));
     expect(() => estimate.quantile(1.1)).toThrow(/share/);
     expect(() => estimate.below(-1)).toThrow(/delay/);
+  });
+
+  it.each([
+    [95, 100, undefined],
+    [57, 60, 0.95],
+    [45, 50, 0.9],
+    [30, 40, 0.75],
+  ])("says the delay of %i conversions of %i, and not that of the next", (soon, all, share) => {
+    const HOUR = 3_600_000;
+    const estimate = new DelayEstimate({ window: 168 * HOUR });
+    estimate.show(0, 1000);
+    estimate.convert({ shownAt: 0, at: HOUR, count: soon });
+    estimate.convert({ shownAt: 0, at: 144 * HOUR, count: all - soon });
+    estimate.advance(400 * HOUR);
+    expect(estimate.quantile(share) / HOUR).toBeCloseTo(1.066, 2);
+    expect(estimate.quantile((share ?? 0.95) + 0.001) / HOUR).toBeGreaterThan(144);
+  });
+
+  it("says the median of six delays that differ", () => {
+    const HOUR = 3_600_000;
+    const estimate = new DelayEstimate({ window: 168 * HOUR });
+    estimate.show(0, 100);
+    for (const hours of [1, 2, 4, 8, 24, 72]) estimate.convert({ shownAt: 0, at: hours * HOUR });
+    estimate.advance(400 * HOUR);
+    expect(estimate.quantile(0.5) / HOUR).toBeCloseTo(4.266, 2);
   });
 
   it("counts many impressions of one time as one after the other", () => {
