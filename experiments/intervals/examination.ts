@@ -33,6 +33,8 @@ const WORLDS: Readonly<Record<string, World>> = {
   "50 conversions, four places": { conversions: 50, weights: STEEP },
   "500 conversions, four places": { conversions: 500, weights: STEEP },
   "500 conversions, all places alike": { conversions: 500, weights: [1, 1, 1, 1] },
+  "50 conversions, a second place that more see": { conversions: 50, weights: [1, 1.3, 0.5] },
+  "500 conversions, a second place that more see": { conversions: 500, weights: [1, 1.3, 0.5] },
   "500 conversions, a place that few see": { conversions: 500, weights: [1, 0.004] },
   "500 conversions, rates of 60 %": { conversions: 500, weights: STEEP, rate: 0.6 },
   "500 conversions, visitors who want all or nothing": { conversions: 500, weights: STEEP, eager: true },

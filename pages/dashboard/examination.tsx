@@ -70,9 +70,15 @@ function Models({ clickModels: { models } }: { clickModels: ClickModels }) {
   return <Table class="numbers" columns={columns} rows={rows} />;
 }
 
+const endsOf = (low: number, high: number | null): string =>
+  high === null ? `at least ${low.toFixed(2)}` : `${low.toFixed(2)} to ${high.toFixed(2)}`;
+
 /** The weight of each place as a mark with its interval, and in numbers. */
 function Weights({ places, configured }: Pick<Examination, "places" | "configured">) {
-  const { place: at } = scaleOf([0, 1]);
+  // An interval may end far above its weight, or nowhere. The chart then shows where it begins.
+  const ends = places.map(({ weight, high }) => (typeof weight === "number" ? Math.min(high ?? Number.POSITIVE_INFINITY, 2 * weight) : 0));
+  const most = Math.max(1, ...ends);
+  const { place: at } = scaleOf([0, most]);
   const rows = places.map(({ weight, low, high, impressions, converted }, place) => {
     const given = configured?.[Math.min(place, configured.length - 1)];
     const known = typeof weight === "number";
@@ -82,11 +88,16 @@ function Weights({ places, configured }: Pick<Examination, "places" | "configure
           {place + 1} <small>{`${whole(converted)} of ${whole(impressions)}`}</small>
         </th>
         <td class="plot" aria-hidden="true">
-          <Marks at={at} zero={0} band={known ? [low, high] : undefined} mean={known ? weight : undefined} score={given} />
+          <Marks
+            at={at}
+            zero={0}
+            band={known ? [low, Math.min(high ?? most, most)] : undefined}
+            mean={known ? weight : undefined}
+            score={given}
+          />
         </td>
         <td class="number">
-          {known ? weight.toFixed(2) : "none"}{" "}
-          <small>{known ? place > 0 && `${low.toFixed(2)} to ${high.toFixed(2)}` : orTooFew(weight, decimal)}</small>
+          {known ? weight.toFixed(2) : "none"} <small>{known ? place > 0 && endsOf(low, high) : orTooFew(weight, decimal)}</small>
         </td>
       </tr>
     );

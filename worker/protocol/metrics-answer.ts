@@ -161,6 +161,7 @@ export const metrics = v.strictObject({
   ),
 });
 
+const atLeast0 = v.pipe(number, v.minValue(0));
 const clickModel = v.picklist(["no-bias", "position-based", "item-position"]);
 export const examination = v.strictObject({
   model: v.string(),
@@ -172,12 +173,12 @@ export const examination = v.strictObject({
       v.strictObject({
         impressions: count,
         converted: count,
-        weight: orTooFew(share),
-        low: share,
-        high: share,
+        weight: orTooFew(atLeast0),
+        low: atLeast0,
+        high: v.nullable(atLeast0),
       }),
     ),
-    "Examination of each place of these lists relative to the first, at most 20 places, with 95 % intervals. Needs 20 conversions at the place and the first together; with fewer, low to high is the whole range.",
+    "Examination of each place of these lists relative to the first, at most 20 places, with 95 % intervals. It is above 1 at a place that more visitors examine than the first. Needs 20 conversions at the place and the first together. `high` is null where too few conversions leave it open.",
   ),
   examination: about(
     orTooFew(v.array(share)),

@@ -24,11 +24,12 @@ export interface ExaminationRequest {
 /** How probably visitors examine each place of a list. */
 export interface ExaminationEstimate {
   /**
-   * Probability of each place relative to the first, from 0 to 1, with its 95 % interval, or how many more conversions it needs. The first
-   * is 1 by definition.
+   * Probability of each place relative to the first, with its 95 % interval, or how many more conversions it needs. The first is 1 by
+   * definition. A later one is above 1 if more visitors examine it than the first. Too few conversions at the first place leave `high`
+   * infinite.
    */
   readonly places: readonly Figure[];
-  /** The values as `RecommenderOptions.examination` takes them: from 0.01 to 1. Where the log does not tell, that of the place before. */
+  /** The values as `RecommenderOptions.examination` takes them: the nearest from 0.01 to 1. Where the log does not tell, that of the place before. */
   readonly weights: readonly number[];
   /** Converted items that the estimate rests on. */
   readonly converted: number;
@@ -67,8 +68,7 @@ interface Converted {
  * place.
  *
  * An interval is that of the ratio of two counts which tell as much as the log: those of conversions at the place and at the first. Conversions
- * of one list depend on each other. The variance between lists says how many independent ones they are worth. Weights are at most 1: where
- * more conversions come from a later place, the interval is that of equal counts.
+ * of one list depend on each other. The variance between lists says how many independent ones they are worth.
  *
  * **Source:** the conditional likelihood of Andersen 1970; the position-based model of Craswell et al. 2008; the use of logged
  * probabilities as in Agarwal et al., *Estimating position bias without intrusive interventions*, WSDM 2019.
@@ -88,7 +88,9 @@ export async function estimateExamination(request: ExaminationRequest): Promise<
   const places = log.reduce((most, { items }) => Math.max(most, items.length), 1);
   const figures = figuresOf(core, converted, places);
   const weights: number[] = [];
-  for (const figure of figures) weights.push("value" in figure ? Math.max(figure.value, LEAST) : (weights.at(-1) as number));
+  for (const figure of figures) {
+    weights.push("value" in figure ? Math.min(Math.max(figure.value, LEAST), 1) : (weights.at(-1) as number));
+  }
   return { places: figures, weights, converted: converted.length };
 }
 
@@ -145,10 +147,8 @@ function neverConverted(converted: readonly Converted[], at: number, { rate, spr
 function figureOf({ own, first, scale }: Compared): Estimate | TooFew {
   const all = own + first;
   if (!(all >= FEWEST)) return tooFew(FEWEST - all, WHICH);
-  const value = (scale * own) / first;
-  const nearest = value > 1 ? all / (1 + scale) : own;
-  const { low, high } = oddsInterval({ own: nearest, other: all - nearest });
-  return { value: Math.min(value, 1), low: scale * low, high: Math.min(scale * high, 1) };
+  const { low, high } = oddsInterval({ own, other: first });
+  return { value: (scale * own) / first, low: scale * low, high: scale * high };
 }
 
 /** Log weights, the variances of their errors, and expected conversions per unit of weight: one entry per place. */

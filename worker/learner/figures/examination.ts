@@ -54,8 +54,9 @@ export async function examine(model: ExaminedModel): Promise<Examination> {
       lists.length === 0
         ? []
         : places.map((figure, place) => {
-            if (isTooFew(figure)) return { ...counts[place], weight: figure, low: 0, high: 1 };
-            return { ...counts[place], weight: figure.value, low: figure.low, high: figure.high };
+            if (isTooFew(figure)) return { ...counts[place], weight: figure, low: 0, high: null };
+            const { value, low, high } = figure;
+            return { ...counts[place], weight: value, low, high: Number.isFinite(high) ? high : null };
           }),
     examination: isTooFew(clickModels) ? clickModels : optionOf({ places, weights }),
     clickModels,
