@@ -5,6 +5,7 @@ import { counting, resolved } from "../../worker/domain/conversion/reward.ts";
 import { gridOf } from "../../worker/domain/figures/delay-grid.ts";
 import { shareName, UNASSIGNED } from "../../worker/domain/figures/holdout-share.ts";
 import { ANY_GOAL, type ArmCounts, type LiftCounts, type ReachedCounts } from "../../worker/domain/figures/lift.ts";
+import { productGroup } from "../../worker/domain/figures/product-group.ts";
 import { comparedSteps } from "../../worker/domain/impression/shown-step.ts";
 import type { ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import { DEFAULTS_VERSION } from "../../worker/domain/model/defaults.ts";
@@ -117,14 +118,21 @@ export function checkArms({ model, unassigned, counts }: LoggedArms): void {
 }
 
 type Reached = { -readonly [Name in keyof ReachedCounts]: ReachedCounts[Name] };
-type Counted = { -readonly [Name in keyof ArmCounts]: ArmCounts[Name] };
-type Cell = { cohort: number; length: number; bin: number; count: number; delay: number };
+type Groups = { groups: Record<string, number> };
+type Counted = { -readonly [Name in keyof ArmCounts]: ArmCounts[Name] } & Groups;
+type Cell = Pick<ArmCounts, "arm"> & { cohort: number; length: number; bin: number; count: number; delay: number } & Groups;
 
 /** A list, or the part of it with one share. */
 interface List extends Pick<ArmCounts, "arm" | "share" | "step"> {
   size: number;
   /** Impressions that have reached each goal. */
   readonly came: Map<string, number>;
+}
+
+/** Counts an impression of an action by its group of products. */
+function addTo({ groups }: Groups, action: string): void {
+  const group = productGroup(action);
+  groups[group] = (groups[group] ?? 0) + 1;
 }
 
 /** Counts the impressions of a log, in the steps of a comparison at its end. */
@@ -141,12 +149,13 @@ class CountedArms {
     this.#cells = new Map(goals.map((goal) => [goal, new Map()]));
   }
 
-  show({ id, arm, decision, shownAt }: ImpressionLine, share: string): void {
+  show({ id, action, arm, decision, shownAt }: ImpressionLine, share: string): void {
     const step = this.#stepOf(shownAt);
     const key = `${step} ${arm} ${share}`;
-    const counted = this.#arms.get(key) ?? { arm, share, step, impressions: 0, elapsed: 0, lists: 0, squares: 0 };
+    const counted = this.#arms.get(key) ?? { arm, share, step, impressions: 0, elapsed: 0, lists: 0, squares: 0, groups: {} };
     this.#arms.set(key, counted);
     counted.impressions++;
+    addTo(counted, action);
     if (step > 0) counted.elapsed += shownAt - step;
     if (share === UNASSIGNED) return;
     const name = `${decision?.first ?? id} ${share}`;
@@ -157,14 +166,17 @@ class CountedArms {
     list.size++;
   }
 
-  reach({ id, decision, shownAt }: ImpressionLine, share: string, goal: string, delay: number): void {
+  reach({ id, action, arm, decision, shownAt }: ImpressionLine, share: string, goal: string, delay: number): void {
     const list = this.#lists.get(`${decision?.first ?? id} ${share}`);
     list?.came.set(goal, (list.came.get(goal) ?? 0) + 1);
     const [grid, cells] = [this.#grids.get(goal), this.#cells.get(goal)];
     if (!grid || !cells) return;
     const [cohort, bin] = [Math.floor(shownAt / grid.cohort), grid.bin(delay)];
-    const cell = cells.get(`${cohort} ${bin}`) ?? { cohort, length: 1, bin, count: 0, delay: 0 };
-    cells.set(`${cohort} ${bin}`, { ...cell, count: cell.count + 1, delay: cell.delay + delay });
+    const cell = cells.get(`${cohort} ${bin} ${arm}`) ?? { cohort, length: 1, bin, arm, count: 0, delay: 0, groups: {} };
+    cells.set(`${cohort} ${bin} ${arm}`, cell);
+    cell.count++;
+    cell.delay += delay;
+    addTo(cell, action);
   }
 
   counts(): LiftCounts {

@@ -140,7 +140,7 @@ function countsOf({ law, shown, conversions }: Shop): ModelCounts {
     if (bucket < recent) continue;
     const step = time - ((time - bucket) % width);
     const { impressions, elapsed } = steps.get(step) ?? { impressions: 0, elapsed: 0 };
-    steps.set(step, { step, impressions: impressions + 1, elapsed: elapsed + time - step, observed: 0, converted: 0 });
+    steps.set(step, { step, impressions: impressions + 1, elapsed: elapsed + time - step, observed: 0, converted: 0, groups: {} });
   }
   const grid = gridOf(config, "");
   const cells = new Map<string, DelayCounts>();
@@ -149,7 +149,7 @@ function countsOf({ law, shown, conversions }: Shop): ModelCounts {
     const bin = grid.bin(at - shownAt);
     const key = `${interval.cohort} ${bin}`;
     const { count, delay } = cells.get(key) ?? { count: 0, delay: 0 };
-    cells.set(key, { ...interval, bin, count: count + 1, delay: delay + at - shownAt });
+    cells.set(key, { ...interval, bin, arm: "policy", count: count + 1, delay: delay + at - shownAt, groups: {} });
   }
   const latestAt = conversions.reduce((latest, { at }) => Math.max(latest, at), 0);
   const first = { delays: Array.from(cells.values()), latestAt, arrivedAt: NOW, arrivals: [] };

@@ -2,13 +2,14 @@
 // are milliseconds since 1970.
 
 import type { ArmCounts, ReachedCounts } from "../domain/figures/lift.ts";
+import type { GroupCounts } from "../domain/figures/product-group.ts";
 import type { Assignment } from "../protocol/figures.ts";
 import type { RecentImpression } from "../protocol/metrics-answer.ts";
 import type { Relearning } from "../protocol/model-answer.ts";
 import type { CounterName, GoalFigures } from "./counters.ts";
 
-/** Impressions that were shown in one step of time. */
-export interface StepCounts {
+/** Sums over the impressions that were shown in one step of time. */
+export interface StepSums {
   /** Start of the step. */
   readonly step: number;
   readonly impressions: number;
@@ -19,8 +20,14 @@ export interface StepCounts {
   readonly converted: number;
 }
 
+/** Impressions that were shown in one step of time. */
+export interface StepCounts extends StepSums {
+  /** Impressions by group of products. */
+  readonly groups: GroupCounts;
+}
+
 /** Mean time at which the impressions of a step were shown. */
-export const meanTime = ({ step, elapsed, impressions }: StepCounts): number => step + elapsed / impressions;
+export const meanTime = ({ step, elapsed, impressions }: StepSums): number => step + elapsed / impressions;
 
 /** First conversions in one cell of the grid of a `DelayEstimate`. */
 export interface DelayCounts {
@@ -29,9 +36,12 @@ export interface DelayCounts {
   readonly length: number;
   /** The bin of their delays. */
   readonly bin: number;
+  readonly arm: Assignment;
   readonly count: number;
   /** Sum of their delays. */
   readonly delay: number;
+  /** Their number by group of products. */
+  readonly groups: GroupCounts;
 }
 
 /** First conversions of one goal, or of whichever goal comes first. */
@@ -64,7 +74,7 @@ export interface Totals {
   /** Sums of the outcomes so far, by declared goal. */
   readonly figures: Readonly<Record<string, GoalFigures>>;
   /** Sums over the impressions with an open window. */
-  readonly open: Pick<StepCounts, "impressions" | "observed" | "converted">;
+  readonly open: Pick<StepSums, "impressions" | "observed" | "converted">;
   /** Bytes stored. */
   readonly bytes: number;
   /** Time from showing the newest impression to registering it, in ms; null before the first. */
@@ -164,7 +174,7 @@ function addedGoals(all: readonly GoalCounts[]): GoalCounts {
   return {
     delays: summed(
       all.flatMap(({ delays }) => delays),
-      ["cohort", "length", "bin"],
+      ["cohort", "length", "bin", "arm"],
     ),
     latestAt: latest(all.map(({ latestAt }) => latestAt)),
     arrivedAt: latest(all.map(({ arrivedAt }) => arrivedAt)),
@@ -176,21 +186,27 @@ function latest(times: readonly (number | null)[]): number | null {
   return times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
 }
 
-/** Adds records of numbers, name by name. */
-function sumOf<Name extends string | number>(records: readonly Readonly<Record<Name, number>>[]): Record<Name, number> {
-  const sum: Record<string, number> = {};
+/** Adds counts by group. */
+export const addedGroups = (all: readonly GroupCounts[]): GroupCounts => sumOf(all);
+
+/** Adds records, name by name: numbers, or records of numbers. Texts are left out. */
+function sumOf<Sums extends object>(records: readonly Sums[]): Sums {
+  const sum: Record<string, unknown> = {};
   for (const record of records) {
-    for (const [name, value] of Object.entries<number>(record)) sum[name] = (sum[name] ?? 0) + value;
+    for (const [name, value] of Object.entries(record)) {
+      if (typeof value === "number") sum[name] = ((sum[name] as number | undefined) ?? 0) + value;
+      else if (typeof value === "object") sum[name] = sumOf([(sum[name] as object | undefined) ?? {}, value]);
+    }
   }
-  return sum as Record<Name, number>;
+  return sum as Sums;
 }
 
-/** Adds the numbers of rows that have the same keys. */
+/** Adds the numbers of rows that have the same keys, and their groups. */
 export function summed<Row extends object>(rows: readonly Row[], keys: readonly (keyof Row)[]): Row[] {
   const groups = Map.groupBy(rows, (row) => keys.map((key) => row[key]).join(" "));
   return Array.from(groups.values(), (group) => {
     if (group.length === 1) return group[0];
     const own = Object.fromEntries(keys.map((key) => [key, group[0][key]]));
-    return { ...sumOf(group as unknown as Record<string, number>[]), ...own } as Row;
+    return { ...sumOf(group), ...own };
   });
 }

@@ -29,10 +29,11 @@ async function open() {
 it("keeps a few thousand cells, however many windows and conversions there are, and takes back what was counted long ago", async () => {
   const { store, config, close } = await open();
   const random = stream(31);
-  const known: (Converted & { readonly id: string })[] = [];
+  type Known = Converted & { readonly id: string };
+  const known: Known[] = [];
   const reached = (delays: Delays | null) => delays && { ...NOTHING, delays: { "": delays.purchase, ...delays } };
-  const changed = (all: readonly { readonly id: string; readonly before: Delays | null; readonly after: Delays | null }[]) => {
-    const changes = all.map(({ id, before, after }) => ({ impression: { id }, before: reached(before), after: reached(after) }));
+  const changed = (all: readonly { readonly impression: Known; readonly before: Delays | null; readonly after: Delays | null }[]) => {
+    const changes = all.map(({ impression, before, after }) => ({ impression, before: reached(before), after: reached(after) }));
     store.transact(() => store.delays.apply(changes as unknown as Change[], config));
   };
   for (let window = 0; window < 12; window++) {
@@ -42,46 +43,45 @@ it("keeps a few thousand cells, however many windows and conversions there are, 
         const shownAt = Date.now() - Math.floor(random() * WINDOW_MS);
         const [click, purchase] = [Math.floor(random() * 60_000), Math.floor(WINDOW_MS * random() ** 3)];
         const delays: Record<string, number> = random() < 0.5 ? { purchase } : { click, purchase };
-        return { id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))), shownAt, delays };
+        const [action, arm] = [random() < 0.5 ? "mug" : "cup", random() < 0.1 ? ("holdout" as const) : ("policy" as const)];
+        return { id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))), shownAt, action, arm, delays };
       });
       known.push(...shown);
-      changed(shown.map(({ id, delays }) => ({ id, before: null, after: delays })));
+      changed(shown.map((impression) => ({ impression, before: null, after: impression.delays })));
     }
     const [gone] = known.splice(Math.floor(random() * known.length), 1);
-    changed([{ id: gone.id, before: gone.delays, after: null }]);
+    changed([{ impression: gone, before: gone.delays, after: null }]);
   }
   expectCounted(store, known, config);
   for (const goal of ["", "click", "purchase"]) {
     const cells = store.delays.of(goal);
     expect(new Set(cells.map(({ cohort }) => cohort)).size).toBeLessThan(70);
-    expect(cells.length).toBeLessThan(5000);
+    expect(cells.length).toBeLessThan(8000);
   }
-  changed(known.map(({ id, delays }) => ({ id, before: delays, after: null })));
+  changed(known.map((impression) => ({ impression, before: impression.delays, after: null })));
   expectCounted(store, [], config);
   close();
 });
 
 it("adds the counts of learners to those of one learner with all of them", () => {
   const goal = (bin: number, latestAt: number | null) => ({
-    delays: latestAt === null ? [] : [{ cohort: 4, length: 2, bin, count: 2, delay: 30 }],
+    delays:
+      latestAt === null ? [] : [{ cohort: 4, length: 2, bin, arm: "policy" as const, count: 2, delay: 30, groups: { 3: 1, [bin]: 1 } }],
     latestAt,
     arrivedAt: latestAt,
     arrivals: latestAt === null ? [] : [0, 900_000 * bin],
   });
   const arm = (step: number, impressions: number) =>
-    ({ arm: "policy", share: "0.1", step, impressions, elapsed: impressions, lists: 1, squares: 1 }) as const;
+    ({ arm: "policy", share: "0.1", step, impressions, elapsed: impressions, lists: 1, squares: 1, groups: { 3: impressions } }) as const;
   const counts = (n: number): ModelCounts => ({
     counters: { impressions: 5 * n, converted: n } as never,
     figures: { click: { converted: n, orders: 2, refunds: 1, paid: 10 * n, refunded: 5 } },
     open: { impressions: n, observed: 1, converted: 1 },
     watermark: 100 * n,
-    steps: [{ step: 10 * n, impressions: 1, elapsed: 3, observed: 1, converted: 0 }].concat({
-      step: 50,
-      impressions: n,
-      elapsed: n,
-      observed: 0,
-      converted: 0,
-    }),
+    steps: [
+      { step: 10 * n, impressions: 1, elapsed: 3, observed: 1, converted: 0, groups: { 3: 1 } },
+      { step: 50, impressions: n, elapsed: n, observed: 0, converted: 0, groups: { [n]: n } },
+    ],
     bytes: 1000 * n,
     lagMs: n === 1 ? null : 40,
     relearning: n === 1 ? null : { startedAt: 100 - n, done: n, rows: 10 * n, endsAt: 1000 * n },
@@ -90,7 +90,10 @@ it("adds the counts of learners to those of one learner with all of them", () =>
     goals: { click: goal(n, n === 1 ? 5 : null) },
     bars: { 0: n, [n]: 1 },
     buckets: [{ start: 0, arm: "policy", impressions: n, converted: 1, reward: 0.5, square: 0.25 }],
-    arms: [{ arm: "holdout", share: n === 1 ? "0.1" : "0.1/0.2", step: 0, impressions: n, elapsed: 0, lists: 1, squares: 1 }, arm(50, n)],
+    arms: [
+      { arm: "holdout", share: n === 1 ? "0.1" : "0.1/0.2", step: 0, impressions: n, elapsed: 0, lists: 1, squares: 1, groups: { [n]: n } },
+      arm(50, n),
+    ],
     reached: [{ arm: "policy", share: "0.1", step: 50, goal: "click", conversions: n, converted: 1, conversionSquares: n, products: n }],
     recent: [{ impressionId: `id ${n}`, action: "mug", shownAt: n, modelVersion: 0, sampling: 0, shard: n, status: "pending" }],
   });
@@ -104,26 +107,31 @@ it("adds the counts of learners to those of one learner with all of them", () =>
     relearning: { startedAt: 98, done: 2, rows: 20, endsAt: 2000 },
     watermark: 100,
     steps: [
-      { step: 10, impressions: 1, elapsed: 3, observed: 1, converted: 0 },
-      { step: 20, impressions: 1, elapsed: 3, observed: 1, converted: 0 },
-      { step: 50, impressions: 3, elapsed: 3, observed: 0, converted: 0 },
+      { step: 10, impressions: 1, elapsed: 3, observed: 1, converted: 0, groups: { 3: 1 } },
+      { step: 20, impressions: 1, elapsed: 3, observed: 1, converted: 0, groups: { 3: 1 } },
+      { step: 50, impressions: 3, elapsed: 3, observed: 0, converted: 0, groups: { 1: 1, 2: 2 } },
     ],
     earlier: 3,
     first: {
-      delays: [{ cohort: 4, length: 2, bin: 7, count: 4, delay: 60 }],
+      delays: [{ cohort: 4, length: 2, bin: 7, arm: "policy", count: 4, delay: 60, groups: { 3: 2, 7: 2 } }],
       latestAt: 40,
       arrivedAt: 40,
       arrivals: [0, 6_300_000],
     },
     goals: {
-      click: { delays: [{ cohort: 4, length: 2, bin: 1, count: 2, delay: 30 }], latestAt: 5, arrivedAt: 5, arrivals: [0, 900_000] },
+      click: {
+        delays: [{ cohort: 4, length: 2, bin: 1, arm: "policy", count: 2, delay: 30, groups: { 1: 1, 3: 1 } }],
+        latestAt: 5,
+        arrivedAt: 5,
+        arrivals: [0, 900_000],
+      },
     },
     bars: { 0: 3, 1: 1, 2: 1 },
     buckets: [{ start: 0, arm: "policy", impressions: 3, converted: 2, reward: 1, square: 0.5 }],
     arms: [
-      { arm: "holdout", share: "0.1", step: 0, impressions: 1, elapsed: 0, lists: 1, squares: 1 },
+      { arm: "holdout", share: "0.1", step: 0, impressions: 1, elapsed: 0, lists: 1, squares: 1, groups: { 1: 1 } },
       { ...arm(50, 3), lists: 2, squares: 2 },
-      { arm: "holdout", share: "0.1/0.2", step: 0, impressions: 2, elapsed: 0, lists: 1, squares: 1 },
+      { arm: "holdout", share: "0.1/0.2", step: 0, impressions: 2, elapsed: 0, lists: 1, squares: 1, groups: { 2: 2 } },
     ],
     reached: [{ arm: "policy", share: "0.1", step: 50, goal: "click", conversions: 3, converted: 2, conversionSquares: 3, products: 3 }],
     recent: [

@@ -1,21 +1,25 @@
 import { DelayEstimate } from "afterclick";
 import { expect } from "vitest";
+import { productGroup } from "../../../worker/domain/figures/product-group.ts";
 import { type Windows, windowOf } from "../../../worker/domain/model/goals.ts";
 import type { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
+import type { Assignment } from "../../../worker/protocol/figures.ts";
 import type { DelayCounts } from "../../../worker/rpc/model-counts.ts";
 
 /** An impression with the delays of its goals, as a test knows it. */
 export interface Converted {
   readonly shownAt: number;
+  readonly action: string;
+  readonly arm: Assignment;
   readonly delays: Readonly<Record<string, number>>;
 }
 
 /** Delays of a goal of impressions, by impression. The empty goal has the first of those with a weight. */
-function firstOf(converted: readonly Converted[], goal: string, { goals }: Windows): { shownAt: number; delay: number }[] {
-  return converted.flatMap(({ shownAt, delays }) => {
+function firstOf(converted: readonly Converted[], goal: string, { goals }: Windows): (Omit<Converted, "delays"> & { delay: number })[] {
+  return converted.flatMap(({ delays, ...impression }) => {
     const weighted = Object.entries(delays).flatMap(([name, delay]) => (goals?.[name]?.weight === 0 ? [] : [delay]));
     const own = goal === "" ? weighted : Object.hasOwn(delays, goal) ? [delays[goal]] : [];
-    return own.length > 0 ? [{ shownAt, delay: Math.min(...own) }] : [];
+    return own.length > 0 ? [{ ...impression, delay: Math.min(...own) }] : [];
   });
 }
 
@@ -27,15 +31,18 @@ export function expectCounted(store: LearnerStore, converted: readonly Converted
     const grid = DelayEstimate.grid(windowOf(windows, goal));
     checkIntervals(counted, Math.floor(Date.now() / grid.cohort));
     const cells = new Map<string, DelayCounts>();
-    for (const { shownAt, delay } of first) {
+    for (const { shownAt, action, arm, delay } of first) {
       const place = Math.floor(shownAt / grid.cohort);
       const holding = counted.find(({ cohort, length }) => cohort <= place && place < cohort + length);
       if (!holding) throw new Error(`expected a cell of ${goal || "goals with a weight"} for an impression of ${shownAt}`);
       const { cohort, length } = holding;
-      const [bin, before] = [grid.bin(delay), cells.get(`${cohort} ${grid.bin(delay)}`)];
-      cells.set(`${cohort} ${bin}`, { cohort, length, bin, count: (before?.count ?? 0) + 1, delay: (before?.delay ?? 0) + delay });
+      const [bin, group] = [grid.bin(delay), productGroup(action)];
+      const key = `${cohort} ${bin} ${arm}`;
+      const before = cells.get(key) ?? { cohort, length, bin, arm, count: 0, delay: 0, groups: {} };
+      const groups = { ...before.groups, [group]: (before.groups[group] ?? 0) + 1 };
+      cells.set(key, { ...before, count: before.count + 1, delay: before.delay + delay, groups });
     }
-    const order = (a: DelayCounts, b: DelayCounts) => a.cohort - b.cohort || a.bin - b.bin;
+    const order = (a: DelayCounts, b: DelayCounts) => a.cohort - b.cohort || a.bin - b.bin || (a.arm < b.arm ? -1 : 1);
     expect(counted).toEqual(Array.from(cells.values()).sort(order));
     expect(store.delays.latestAt(goal)).toBe(first.length > 0 ? Math.max(...first.map(({ shownAt, delay }) => shownAt + delay)) : null);
   }

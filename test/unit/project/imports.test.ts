@@ -93,7 +93,15 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   "worker/domain/archive": ["worker/domain/ids", "worker/domain/log"],
   "worker/domain/figures": [
-    ...["afterclick", "src/comparison", "src/values", "worker/domain/model", "worker/domain/impression", "type worker/protocol"],
+    ...[
+      "afterclick",
+      "src/comparison",
+      "src/values",
+      "worker/domain/ids",
+      "worker/domain/model",
+      "worker/domain/impression",
+      "type worker/protocol",
+    ],
   ],
   "worker/openapi": [
     "worker/domain/archive",

@@ -13,7 +13,7 @@ it("a new model has the tables of the schema, and no others", async () => {
 });
 
 it.each([
-  ["a later schema", "UPDATE schema SET version = 19", /has schema 19, this worker reads schema 18: deploy the newer worker again/],
+  ["a later schema", "UPDATE schema SET version = 20", /has schema 20, this worker reads schema 19: deploy the newer worker again/],
   ["a schema before the first release", "UPDATE schema SET version = 17", /has schema 17, .* older than version 0\.1\.0: export the log/],
   ["the first schemas, which stored no number", "DROP TABLE schema", /has schema 0, .* older than version 0\.1\.0/],
 ])("a database of %s is refused, and stays as it is", async (_, change, message) => {
@@ -52,7 +52,7 @@ describe("a worker of an earlier version than the database", () => {
       expect([path, status, body.detail]).toEqual([
         path,
         503,
-        expect.stringMatching(/has schema 19, this worker reads schema 18: deploy the newer/),
+        expect.stringMatching(/has schema 20, this worker reads schema 19: deploy the newer/),
       ]);
     }
     const sent = { impressionId, reward: 1 };

@@ -2,7 +2,9 @@ import { runInDurableObject } from "cloudflare:test";
 import { type PolicyFactory, policies, Recommender } from "afterclick";
 import { expect } from "vitest";
 import { loggedArms } from "../../../cli/compare/logged-arms.ts";
+import { productGroup } from "../../../worker/domain/figures/product-group.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
+import { addedGroups } from "../../../worker/rpc/model-counts.ts";
 import { type Converted, expectCounted } from "../../property/worker/first-conversions.ts";
 import { call, describeModel, learnerOf } from "./client.ts";
 
@@ -102,6 +104,10 @@ async function expectTallies(model: string, [{ config }, ...lines]: readonly Lin
     const steps = store.tallies.stepsSince(0);
     const sum = (name: "impressions" | "observed" | "converted") => steps.reduce((total, step) => total + step[name], 0);
     expect({ impressions: sum("impressions"), observed: sum("observed"), converted: sum("converted") }).toEqual(expected);
+    const groups = Object.groupBy(lines.filter(isLive), ({ action }) => productGroup(action));
+    expect(addedGroups(steps.map((step) => step.groups))).toEqual(
+      Object.fromEntries(Object.entries(groups).map(([group, own = []]) => [group, own.length])),
+    );
   });
 }
 
@@ -122,9 +128,14 @@ export async function expectArms(model: string, lines: readonly Line[]): Promise
 export async function expectDelays(model: string, [{ config }, ...lines]: readonly Line[]): Promise<void> {
   const declared = lines.filter((line) => counts(line) && (!config.goals || Object.hasOwn(config.goals, line.goal)));
   const conversions = Map.groupBy(declared, ({ impression }) => impression);
-  const converted = lines.filter(isLive).map(({ id, shownAt }): Converted => {
+  const converted = lines.filter(isLive).map(({ id, shownAt, action, arm }): Converted => {
     const { reached = {} } = outcomeOf(conversions.get(id) ?? [], config.goals, shownAt) ?? {};
-    return { shownAt, delays: Object.fromEntries(Object.entries<{ delay: number }>(reached).map(([goal, { delay }]) => [goal, delay])) };
+    return {
+      shownAt,
+      action,
+      arm,
+      delays: Object.fromEntries(Object.entries<{ delay: number }>(reached).map(([goal, { delay }]) => [goal, delay])),
+    };
   });
   await runInDurableObject(learnerOf(model), (_, { storage }) => expectCounted(new LearnerStore(storage), converted, config));
 }

@@ -7,6 +7,7 @@ import type { Assignment } from "../../protocol/figures.ts";
 import { type Windows, windowOf } from "../model/goals.ts";
 import { gridOf, grownAt, type Interval } from "./delay-grid.ts";
 import { shareOf, UNASSIGNED } from "./holdout-share.ts";
+import type { GroupCounts } from "./product-group.ts";
 
 /** Sums over the impressions of one assignment in one step. */
 export interface ArmCounts {
@@ -21,6 +22,8 @@ export interface ArmCounts {
   /** Lists, and the sum of their squared sizes. 0 without an assignment. */
   readonly lists: number;
   readonly squares: number;
+  /** Impressions by group of products. */
+  readonly groups: GroupCounts;
 }
 
 /** Sums over the lists of one assignment in one step that have reached a goal. */
@@ -39,7 +42,14 @@ export interface LiftCounts {
   readonly arms: readonly ArmCounts[];
   readonly reached: readonly ReachedCounts[];
   /** First conversions by goal, in the cells of the goal's grid. */
-  readonly delays: ReadonlyMap<string, readonly (Interval & { readonly bin: number; readonly count: number; readonly delay: number })[]>;
+  readonly delays: ReadonlyMap<string, readonly LiftDelays[]>;
+}
+
+/** First conversions of one assignment in one cell. `delay`: the sum of their delays. `groups`: their number by group of products. */
+interface LiftDelays extends Interval, Pick<ArmCounts, "arm" | "groups"> {
+  readonly bin: number;
+  readonly count: number;
+  readonly delay: number;
 }
 
 /** Goal of a model that declares none. */

@@ -222,7 +222,7 @@ export class Block {
     return {
       id,
       name: named ? id.slice(NAME_AT) : null,
-      action: this.#head().actions[this.#column(i, 1)],
+      action: this.#actionOf(i),
       features: this.features(i),
       ...common,
       decision: this.decision(i),
@@ -236,7 +236,7 @@ export class Block {
 
   /** What figures count of an impression. Not for an erased one. */
   counted(i: number) {
-    return { ...this.common(i), id: this.id(i), decision: this.decision(i) };
+    return { ...this.common(i), id: this.id(i), action: this.#actionOf(i), decision: this.decision(i) };
   }
 
   /** How an impression was decided. Not for an erased one. */
@@ -248,6 +248,10 @@ export class Block {
   /** Place of an impression in its list, 0 for the first. */
   listPlace(i: number): number {
     return this.#column(i, 2);
+  }
+
+  #actionOf(i: number): string {
+    return this.#head().actions[this.#column(i, 1)];
   }
 
   #sharedOf(i: number): Shared {

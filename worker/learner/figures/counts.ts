@@ -20,7 +20,7 @@ import type { LearnerStore } from "../store/learner-store.ts";
 /** Collects what a description counts. */
 export function totalsOf(store: LearnerStore, { window }: Windows, relearning: Relearning, now: number): Totals {
   const since = now - window.ms;
-  const steps = store.tallies.stepsSince(bucketAt(Math.max(0, since), window.ms));
+  const steps = store.tallies.sumsSince(bucketAt(Math.max(0, since), window.ms));
   const open = { impressions: 0, observed: 0, converted: 0 };
   for (const counts of steps) {
     if (meanTime(counts) < since) continue;

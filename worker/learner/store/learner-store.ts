@@ -74,7 +74,7 @@ export class LearnerStore {
     const blocks = new BlockStore(this.database);
     const outcomes = new OutcomeStore(this.database);
     this.tallies = new TallyStore(this.database, this.#model, { blocks, outcomes });
-    this.delays = new DelayStore(this.database, outcomes);
+    this.delays = new DelayStore(this.database, { blocks, outcomes });
     const lists = new ListCounts(this.arms, { blocks, outcomes, holdouts: this.holdouts });
     // What follows a change of an impression.
     const projections = new Projections([outcomes, this.counters, this.tallies, this.delays, lists]);

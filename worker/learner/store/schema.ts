@@ -4,7 +4,7 @@
 import { Problem } from "../../protocol/problem.ts";
 
 /** Number of this schema. Databases with a lower one are older than version 0.1.0, the first release. */
-const SCHEMA = 18;
+const SCHEMA = 19;
 
 const CHUNKS = "seq INTEGER, part INTEGER, chunk INTEGER, kept INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (seq, part, chunk)";
 const BLOCKS = `seq INTEGER PRIMARY KEY, count INTEGER NOT NULL, span INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
@@ -46,17 +46,22 @@ const COLUMNS = {
 
   /** A quarter of an hour in which conversions of a goal arrived. */
   arrivals: "goal TEXT, slot INTEGER, PRIMARY KEY (slot, goal)",
-  /** Sums over the live impressions of a step of time and an arm. `width`: length of the step in ms. */
+  /**
+   * Sums over the live impressions of a step of time and an arm. `width`: length of the step in ms. `groups`, here and below: the counts by
+   * group of products.
+   */
   tallies: `bucket INTEGER, step INTEGER, arm TEXT, width INTEGER NOT NULL, impressions INTEGER NOT NULL, elapsed INTEGER NOT NULL,
-    observed INTEGER NOT NULL, converted INTEGER NOT NULL, reward REAL NOT NULL, square REAL NOT NULL, PRIMARY KEY (bucket, step, arm)`,
-  /** Number and sum of the delays in a cell of the grid of cohorts and delays. */
-  delays: `goal TEXT, cohort INTEGER, bin INTEGER, length INTEGER NOT NULL, count INTEGER NOT NULL, delay INTEGER NOT NULL,
-    PRIMARY KEY (goal, cohort, bin)`,
+    observed INTEGER NOT NULL, converted INTEGER NOT NULL, reward REAL NOT NULL, square REAL NOT NULL, groups TEXT NOT NULL,
+    PRIMARY KEY (bucket, step, arm)`,
+  /** Number and sum of the delays in a cell of the grid of cohorts and delays, by arm. */
+  delays: `goal TEXT, cohort INTEGER, bin INTEGER, arm TEXT, length INTEGER NOT NULL, count INTEGER NOT NULL, delay INTEGER NOT NULL,
+    groups TEXT NOT NULL, PRIMARY KEY (goal, cohort, bin, arm)`,
   /** Number of first conversions of a goal at one time. */
   delay_times: "goal TEXT, at INTEGER, count INTEGER NOT NULL, PRIMARY KEY (goal, at)",
   /** Sums over the lists of a step of time, an arm and a share of the holdout. */
   arms: `bucket INTEGER, step INTEGER, arm TEXT, share TEXT, width INTEGER NOT NULL, impressions INTEGER NOT NULL,
-    elapsed INTEGER NOT NULL, lists INTEGER NOT NULL, squares INTEGER NOT NULL, PRIMARY KEY (bucket, step, arm, share)`,
+    elapsed INTEGER NOT NULL, lists INTEGER NOT NULL, squares INTEGER NOT NULL, groups TEXT NOT NULL,
+    PRIMARY KEY (bucket, step, arm, share)`,
   /** The same sums over the lists that have reached a goal. */
   reached: `bucket INTEGER, step INTEGER, arm TEXT, share TEXT, goal TEXT, width INTEGER NOT NULL, conversions INTEGER NOT NULL,
     converted INTEGER NOT NULL, conversionSquares INTEGER NOT NULL, products INTEGER NOT NULL, PRIMARY KEY (bucket, step, arm, share, goal)`,

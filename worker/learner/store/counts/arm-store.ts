@@ -2,19 +2,29 @@
 
 import { UNASSIGNED } from "../../../domain/figures/holdout-share.ts";
 import type { ArmCounts, ReachedCounts } from "../../../domain/figures/lift.ts";
+import type { GroupCounts } from "../../../domain/figures/product-group.ts";
 import { bucketAt } from "../../../domain/impression/bucket.ts";
 import { comparedSteps, STEPS, stepAt, widthsOf } from "../../../domain/impression/shown-step.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
 import type { Assignment } from "../../../protocol/figures.ts";
-import { summed } from "../../../rpc/model-counts.ts";
+import { addedGroups, summed } from "../../../rpc/model-counts.ts";
 import type { Database } from "../database.ts";
 import { LastAnswer } from "../last-answer.ts";
+import { groupColumn, SET_GROUPS } from "./group-column.ts";
 
 /** The live impressions of a list that were assigned by one share. */
 export interface ListState {
   readonly size: number;
   /** Number of them that have reached each goal. The empty goal is any. */
   readonly came: ReadonlyMap<string, number>;
+}
+
+/** A change of a list. Null: there is no such list. */
+export interface ListChange extends ListKey {
+  readonly before: ListState | null;
+  readonly after: ListState | null;
+  /** Impressions that came and that went, by group of products. */
+  readonly groups: GroupCounts;
 }
 
 /** The values that all impressions of a list share. */
@@ -32,14 +42,15 @@ interface Place {
   readonly width: number;
 }
 
-type ArmRow = Record<string, SqlStorageValue> & Place & ArmCounts;
+type StoredArm = Record<string, SqlStorageValue> & Place & Omit<ArmCounts, "groups"> & { readonly groups: string };
+type ArmRow = Place & ArmCounts;
 type ReachedRow = Record<string, SqlStorageValue> & Place & ReachedCounts;
 
 /** Steps are as fine as the shortest window asks for, until so many of these windows have passed. */
 const FINE_WINDOWS = 3;
 const SETTLED: Place = { bucket: 0, step: 0, width: 0 };
-const UPSERT_ARM = `INSERT INTO arms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET impressions = impressions + excluded.impressions,
-  elapsed = elapsed + excluded.elapsed, lists = lists + excluded.lists, squares = squares + excluded.squares`;
+const UPSERT_ARM = `INSERT INTO arms VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET impressions = impressions + excluded.impressions,
+  elapsed = elapsed + excluded.elapsed, lists = lists + excluded.lists, squares = squares + excluded.squares, ${SET_GROUPS}`;
 const UPSERT_REACHED = `INSERT INTO reached VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
   conversions = conversions + excluded.conversions, converted = converted + excluded.converted,
   conversionSquares = conversionSquares + excluded.conversionSquares, products = products + excluded.products`;
@@ -65,16 +76,17 @@ export class ArmStore {
     });
   }
 
-  /** Counts that lists have changed. Null: there is no such list. */
-  change(changes: readonly (ListKey & { readonly before: ListState | null; readonly after: ListState | null })[], windows: Windows): void {
+  /** Counts that lists have changed. */
+  change(changes: readonly ListChange[], windows: Windows): void {
     const arms = new Map<string, ArmRow>();
     const reached = new Map<string, ReachedRow>();
     const widths = new Map<number, number>();
-    for (const { shownAt, arm, share, before, after } of changes) {
+    for (const { shownAt, arm, share, before, after, groups } of changes) {
       const place = this.#placeOf(shownAt, windows, widths);
       const key = `${place.step} ${arm} ${share}`;
-      const own = arms.get(key) ?? { ...place, arm, share, impressions: 0, elapsed: 0, lists: 0, squares: 0 };
-      arms.set(key, withSizes(own, shownAt, before?.size ?? 0, after?.size ?? 0));
+      const own = arms.get(key) ?? { ...place, arm, share, impressions: 0, elapsed: 0, lists: 0, squares: 0, groups: {} };
+      const sizes = withSizes(own, shownAt, before?.size ?? 0, after?.size ?? 0);
+      arms.set(key, { ...sizes, groups: addedGroups([own.groups, groups]) });
       if (share === UNASSIGNED) continue;
       for (const goal of new Set([...(before?.came.keys() ?? []), ...(after?.came.keys() ?? [])])) {
         const name = `${key} ${goal}`;
@@ -88,8 +100,11 @@ export class ArmStore {
     this.#join(windows);
   }
 
-  #upsertArm({ bucket, step, arm, share, width, impressions, elapsed, lists, squares }: ArmRow): void {
-    this.#database.query(UPSERT_ARM, bucket, step, arm, share, width, impressions, elapsed, lists, squares);
+  #upsertArm({ bucket, step, arm, share, width, impressions, elapsed, lists, squares, groups }: ArmRow): void {
+    const key = [bucket, step, arm, share];
+    const stored = "SELECT groups FROM arms WHERE bucket = ? AND step = ? AND arm = ? AND share = ?";
+    const column = groupColumn(groups, () => this.#database.query<{ groups: string }>(stored, ...key)[0]);
+    this.#database.query(UPSERT_ARM, ...key, width, impressions, elapsed, lists, squares, column);
   }
 
   #upsertReached({ bucket, step, arm, share, goal, width, conversions, converted, conversionSquares, products }: ReachedRow): void {
@@ -133,11 +148,12 @@ export class ArmStore {
   #move(before: number, width: number, placeOf: (row: Place) => Place): void {
     this.#widths.forget();
     const condition = "width > 0 AND bucket < ? AND width < ?";
-    const arms = this.#database.query<ArmRow>(`DELETE FROM arms WHERE ${condition} RETURNING *`, before, width);
+    const arms = this.#database.query<StoredArm>(`DELETE FROM arms WHERE ${condition} RETURNING *`, before, width);
     const reached = this.#database.query<ReachedRow>(`DELETE FROM reached WHERE ${condition} RETURNING *`, before, width);
     for (const row of arms) {
       const place = placeOf(row);
-      this.#upsertArm({ ...row, ...place, elapsed: place.width === 0 ? 0 : row.elapsed + (row.step - place.step) * row.impressions });
+      const elapsed = place.width === 0 ? 0 : row.elapsed + (row.step - place.step) * row.impressions;
+      this.#upsertArm({ ...row, ...place, elapsed, groups: JSON.parse(row.groups) });
     }
     for (const row of reached) this.#upsertReached({ ...row, ...placeOf(row) });
   }
@@ -146,11 +162,11 @@ export class ArmStore {
   counts(windows: Windows, now: number): { readonly arms: ArmCounts[]; readonly reached: ReachedCounts[] } {
     const stepOf = comparedSteps(windows, now);
     const placed = ({ width, step }: Place): number => (width === 0 ? 0 : stepOf(step));
-    const arms = this.#database.query<ArmRow>("SELECT * FROM arms WHERE impressions <> 0").map((row): ArmCounts => {
+    const arms = this.#database.query<StoredArm>("SELECT * FROM arms WHERE impressions <> 0").map((row): ArmCounts => {
       const { arm, share, impressions, lists, squares } = row;
       const step = placed(row);
       const elapsed = step === 0 ? 0 : row.elapsed + (row.step - step) * impressions;
-      return { arm, share, step, impressions, elapsed, lists, squares };
+      return { arm, share, step, impressions, elapsed, lists, squares, groups: JSON.parse(row.groups) };
     });
     const reached = this.#database.query<ReachedRow>("SELECT * FROM reached WHERE conversions <> 0").map((row): ReachedCounts => {
       const { arm, share, goal, conversions, converted, conversionSquares, products } = row;

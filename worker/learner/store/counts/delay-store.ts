@@ -1,40 +1,54 @@
 // Counts conversions by delay, for figures of delays and for alarms.
 
 import { gridOf, grownAt, type Interval } from "../../../domain/figures/delay-grid.ts";
+import { productGroup } from "../../../domain/figures/product-group.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
-import type { Outcome } from "../../../domain/impression/outcome.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
+import type { Assignment } from "../../../protocol/figures.ts";
 import type { DelayCounts } from "../../../rpc/model-counts.ts";
 import type { Database } from "../database.ts";
+import type { BlockStore } from "../impressions/block-store.ts";
 import type { OutcomeStore } from "../impressions/outcome-store.ts";
 import { LastAnswer } from "../last-answer.ts";
+import { groupColumn, SET_GROUPS } from "./group-column.ts";
 import type { Change, Projection } from "./projection.ts";
 
 /** The part of a change that is counted here. */
-type DelayChange = Pick<Change, "before" | "after"> & { readonly impression: Pick<Change["impression"], "id"> };
-type Cell = Omit<DelayCounts, "count" | "delay"> & { readonly goal: string; count: number; delay: number };
+type DelayChange = Pick<Change, "before" | "after"> & { readonly impression: Pick<Change["impression"], "id" | "action" | "arm"> };
+type Cell = Omit<DelayCounts, "count" | "delay" | "groups"> & {
+  readonly goal: string;
+  count: number;
+  delay: number;
+  readonly groups: Record<string, number>;
+};
 type CellRow = Interval & Record<string, SqlStorageValue>;
+
+/** Tables that are read to count anew. */
+interface Read {
+  readonly blocks: BlockStore;
+  readonly outcomes: OutcomeStore;
+}
 
 /** Cohorts after which the older ones are joined. */
 const JOINED = 8;
 
 /**
- * Counts the first conversions of live impressions by goal, in the cells of the grid of a `DelayEstimate` with the goal's window, so that
+ * Counts the first conversions of live impressions by goal, arm and group of products, in the cells of the grid of a `DelayEstimate` with the goal's window, so that
  * nobody has to read them. Cells are sums: what leaves is subtracted. Old cohorts are joined, as the estimate does. The times of the
  * conversions are counted too, because the estimate needs the latest.
  * Every change needs a transaction of the database.
  */
 export class DelayStore implements Projection {
   readonly #database: Pick<Database, "query">;
-  readonly #outcomes: OutcomeStore;
+  readonly #read: Read;
   /** The stored interval with a cohort, by goal and cohort. */
   readonly #intervals: LastAnswer<string, Interval | undefined>;
   /** The newest cohort when cohorts were last joined, by goal. */
   readonly #joined = new Map<string, number>();
 
-  constructor(database: Pick<Database, "query" | "onDrop">, outcomes: OutcomeStore) {
+  constructor(database: Pick<Database, "query" | "onDrop">, read: Read) {
     this.#database = database;
-    this.#outcomes = outcomes;
+    this.#read = read;
     this.#intervals = new LastAnswer(database);
   }
 
@@ -56,7 +70,7 @@ export class DelayStore implements Projection {
         counters.set(goal, counter);
         for (const [delay, sign] of [[was.get(goal), -1] as const, [is.get(goal), 1] as const]) {
           if (delay === undefined) continue;
-          counter.count(cells, { shownAt, delay, sign });
+          counter.count(cells, { ...impression, shownAt, delay, sign });
           this.#countTime(goal, shownAt + delay, sign);
         }
       }
@@ -71,13 +85,16 @@ export class DelayStore implements Projection {
     if (sign < 0) this.#database.query("DELETE FROM delay_times WHERE goal = ? AND at = ? AND count = 0", goal, at);
   }
 
-  #write({ goal, cohort, length, bin, count, delay }: Cell): void {
-    const add = `INSERT INTO delays VALUES (?, ?, ?, ?, ?, ?)
-      ON CONFLICT DO UPDATE SET count = count + excluded.count, delay = delay + excluded.delay`;
-    this.#database.query(add, goal, cohort, bin, length, count, delay);
+  #write({ goal, cohort, bin, arm, length, count, delay, groups }: Cell): void {
+    const key = [goal, cohort, bin, arm];
+    const own = "goal = ? AND cohort = ? AND bin = ? AND arm = ?";
+    const stored = () => this.#database.query<{ groups: string }>(`SELECT groups FROM delays WHERE ${own}`, ...key)[0];
+    const add = `INSERT INTO delays VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT DO UPDATE SET count = count + excluded.count, delay = delay + excluded.delay, ${SET_GROUPS}`;
+    this.#database.query(add, ...key, length, count, delay, groupColumn(groups, stored));
     if (count > 0) return;
     this.#intervals.forget();
-    this.#database.query("DELETE FROM delays WHERE goal = ? AND cohort = ? AND bin = ? AND count = 0", goal, cohort, bin);
+    this.#database.query(`DELETE FROM delays WHERE ${own} AND count = 0`, ...key);
   }
 
   /** The stored interval with a cohort, or a new one. No two overlap. */
@@ -103,8 +120,12 @@ export class DelayStore implements Projection {
       const own = "goal = ? AND cohort = ?";
       if (grown.cohort === cohort) this.#database.query(`UPDATE delays SET length = ? WHERE ${own}`, grown.length, goal, cohort);
       else {
-        const rows = this.#database.query<CellRow & Cell>(`DELETE FROM delays WHERE ${own} RETURNING *`, goal, cohort);
-        for (const row of rows) this.#write({ ...row, ...grown });
+        const rows = this.#database.query<CellRow & Omit<Cell, "groups"> & { groups: string }>(
+          `DELETE FROM delays WHERE ${own} RETURNING *`,
+          goal,
+          cohort,
+        );
+        for (const row of rows) this.#write({ ...row, ...grown, groups: JSON.parse(row.groups) });
       }
     }
   }
@@ -112,13 +133,13 @@ export class DelayStore implements Projection {
   /** First conversions of a goal by cell, in order of the cells. A row has all cells of a cohort, because many rows are slow to read. */
   of(goal: string): DelayCounts[] {
     const rows = this.#database.query<CellRow & { cells: string }>(
-      `SELECT cohort, length, json_group_array(json_array(bin, count, delay)) AS cells
+      `SELECT cohort, length, json_group_array(json_array(bin, arm, count, delay, json(groups))) AS cells
        FROM delays WHERE goal = ? GROUP BY cohort ORDER BY cohort`,
       goal,
     );
     return rows.flatMap(({ cohort, length, cells }) => {
-      const own: [number, number, number][] = JSON.parse(cells);
-      return own.map(([bin, count, delay]) => ({ cohort, length, bin, count, delay }));
+      const own: [number, Assignment, number, number, DelayCounts["groups"]][] = JSON.parse(cells);
+      return own.map(([bin, arm, count, delay, groups]) => ({ cohort, length, bin, arm, count, delay, groups }));
     });
   }
 
@@ -127,9 +148,8 @@ export class DelayStore implements Projection {
     return this.#database.query<{ at: number | null }>("SELECT max(at) AS at FROM delay_times WHERE goal = ?", goal)[0].at;
   }
 
-  forget(outcomes: ReadonlyMap<string, Outcome>, windows: Windows): void {
-    const changes = Array.from(outcomes, ([id, before]): DelayChange => ({ impression: { id }, before, after: null }));
-    this.#count(changes, windows, (goal, cohort) => this.#intervalOf(goal, cohort));
+  forget(changes: readonly Change[], windows: Windows): void {
+    this.apply(changes, windows);
   }
 
   /** Goals may have other windows than before, and so another grid. Outcomes are read alone, because few impressions have one. */
@@ -141,7 +161,10 @@ export class DelayStore implements Projection {
   }
 
   *#counted(): Generator<DelayChange> {
-    for (const [id, after] of this.#outcomes.all()) yield { impression: { id }, before: null, after };
+    for (const [id, after] of this.#read.outcomes.all()) {
+      const found = this.#read.blocks.find(id);
+      if (found) yield { impression: found.row, before: null, after };
+    }
   }
 }
 
@@ -163,15 +186,23 @@ class Counter {
   /** Adds a conversion to its cell, or subtracts it. */
   count(
     cells: Map<string, Cell>,
-    { shownAt, delay, sign }: { readonly shownAt: number; readonly delay: number; readonly sign: 1 | -1 },
+    {
+      shownAt,
+      delay,
+      sign,
+      arm,
+      action,
+    }: { readonly shownAt: number; readonly delay: number; readonly sign: 1 | -1 } & Pick<DelayChange["impression"], "arm" | "action">,
   ): void {
     const { goal } = this;
     const cohort = Math.floor(shownAt / this.#grid.cohort);
     const interval = this.#intervals.get(cohort) ?? this.#intervalOf(goal, cohort, this.newest);
     this.#intervals.set(cohort, interval);
     const bin = this.#grid.bin(delay);
-    const key = `${interval.cohort} ${bin} ${goal}`;
-    const cell = cells.get(key) ?? { ...interval, goal, bin, count: 0, delay: 0 };
+    const key = `${interval.cohort} ${bin} ${arm} ${goal}`;
+    const cell = cells.get(key) ?? { ...interval, goal, bin, arm, count: 0, delay: 0, groups: {} };
+    const group = productGroup(action);
+    cell.groups[group] = (cell.groups[group] ?? 0) + sign;
     cell.count += sign;
     cell.delay += sign * delay;
     cells.set(key, cell);

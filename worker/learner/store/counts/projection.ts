@@ -5,7 +5,7 @@ import type { Outcome } from "../../../domain/impression/outcome.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
 
 /** The part of an impression that is counted. */
-export type CountedImpression = Pick<StoredImpression, "id" | "arm" | "version" | "decision" | "seq" | "byPage">;
+export type CountedImpression = Pick<StoredImpression, "id" | "action" | "arm" | "version" | "decision" | "seq" | "byPage">;
 
 /** A change of an impression. */
 export interface Change {
@@ -23,8 +23,8 @@ export interface Projection {
   apply(changes: readonly Change[], windows: Windows): void;
   /** Takes back what a rollback or an erasure undoes. Default: as `apply`. */
   undo?(changes: readonly Change[], windows: Windows): void;
-  /** Forgets impressions that the log forgets. Default: sums outlive them. @param outcomes by the ids of those that have one. */
-  forget?(outcomes: ReadonlyMap<string, Outcome>, windows: Windows): void;
+  /** Forgets impressions that the log forgets. Default: sums outlive them. @param changes those of impressions with an outcome. */
+  forget?(changes: readonly Change[], windows: Windows): void;
   /**
    * Begins to count anew under other windows. Default: windows do not matter.
    * @param before the windows so far. @returns what counts the live impressions of the log, as changes from nothing. Undefined if it needs
@@ -49,8 +49,8 @@ export class Projections {
     for (const each of this.#all) (each.undo ?? each.apply).call(each, changes, windows);
   }
 
-  forget(outcomes: ReadonlyMap<string, Outcome>, windows: Windows): void {
-    for (const each of this.#all) each.forget?.(outcomes, windows);
+  forget(changes: readonly Change[], windows: Windows): void {
+    for (const each of this.#all) each.forget?.(changes, windows);
   }
 
   /** @param live the live impressions of the log, as changes from nothing. @param before the windows so far. */

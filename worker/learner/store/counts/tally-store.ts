@@ -1,16 +1,18 @@
 // Counts impressions by the time they were shown, for rates over time.
 
+import { type GroupCounts, productGroup } from "../../../domain/figures/product-group.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import { bucketAt, bucketEnd, bucketMs } from "../../../domain/impression/bucket.ts";
 import { NOTHING, type Outcome } from "../../../domain/impression/outcome.ts";
 import { STEPS, stepAt, widthsOf } from "../../../domain/impression/shown-step.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
-import type { BucketSums, StepCounts } from "../../../rpc/model-counts.ts";
+import { addedGroups, type BucketSums, type StepCounts, type StepSums } from "../../../rpc/model-counts.ts";
 import type { Database } from "../database.ts";
 import type { BlockStore } from "../impressions/block-store.ts";
 import type { OutcomeStore } from "../impressions/outcome-store.ts";
 import { LastAnswer } from "../last-answer.ts";
 import type { ModelStore } from "../model-store.ts";
+import { groupColumn, SET_GROUPS } from "./group-column.ts";
 import type { Change, Projection } from "./projection.ts";
 
 /** Cohorts are counted as finely as the shortest window asks for, until so many of these windows have passed. */
@@ -30,6 +32,7 @@ type Tally = {
   converted: number;
   reward: number;
   square: number;
+  groups: Record<string, number>;
 };
 
 /** A sum of multiples of 2^-12 up to this number is exact. */
@@ -42,7 +45,8 @@ interface Read {
 }
 
 const SUMS = ["impressions", "elapsed", "observed", "converted", "reward", "square"] as const;
-const UPSERT = `INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ${SUMS.map((name) => `${name} = ${name} + excluded.${name}`)}`;
+const UPSERT = `INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
+  ${SUMS.map((name) => `${name} = ${name} + excluded.${name}`)}, ${SET_GROUPS}`;
 
 /**
  * Counts live impressions by the time they were shown and by assignment, so that nobody has to read them. A tally has the impressions of
@@ -83,10 +87,14 @@ export class TallyStore implements Projection {
       widths.set(bucket, width);
       const step = stepAt(shownAt, bucket, width);
       const key = `${step} ${arm}`;
-      const tally = tallies.get(key) ?? { ...NONE, bucket, step, arm, width };
+      const tally = tallies.get(key) ?? { ...NONE, groups: {}, bucket, step, arm, width };
       tallies.set(key, tally);
       add(tally, before, shownAt, -1);
       add(tally, after, shownAt, 1);
+      if (!before !== !after) {
+        const group = productGroup(impression.action);
+        tally.groups[group] = (tally.groups[group] ?? 0) + (after ? 1 : -1);
+      }
       if (!isExact(before)) broken.add(bucket);
       if (!before) newest = Math.max(newest, shownAt);
       if (!after) left.add(bucket);
@@ -116,7 +124,10 @@ export class TallyStore implements Projection {
 
   #upsert(tally: Tally): void {
     if (SUMS.every((name) => tally[name] === 0)) return;
-    this.#database.query(UPSERT, tally.bucket, tally.step, tally.arm, tally.width, ...SUMS.map((name) => tally[name]));
+    const { bucket, step, arm, width } = tally;
+    const stored = "SELECT groups FROM tallies WHERE bucket = ? AND step = ? AND arm = ?";
+    const groups = groupColumn(tally.groups, () => this.#database.query<{ groups: string }>(stored, bucket, step, arm)[0]);
+    this.#database.query(UPSERT, bucket, step, arm, width, ...SUMS.map((name) => tally[name]), groups);
   }
 
   /** Counts the outcomes of the impressions of a bucket anew. */
@@ -151,12 +162,13 @@ export class TallyStore implements Projection {
   #join(from: number, before: number, width: number): void {
     this.#widths.forget();
     const finer = "SELECT * FROM tallies WHERE bucket >= ? AND bucket < ? AND width < ?";
-    const rows = this.#database.query<Tally>(finer, from, before, width);
+    const rows = this.#database.query<Omit<Tally, "groups"> & { groups: string }>(finer, from, before, width);
     for (const [bucket, tallies] of Map.groupBy(rows, (tally) => tally.bucket)) {
       this.#database.query("DELETE FROM tallies WHERE bucket = ?", bucket);
       for (const tally of tallies) {
         const step = stepAt(tally.step, bucket, width);
-        this.#upsert({ ...tally, step, width, elapsed: tally.elapsed + (tally.step - step) * tally.impressions });
+        const elapsed = tally.elapsed + (tally.step - step) * tally.impressions;
+        this.#upsert({ ...tally, step, width, elapsed, groups: JSON.parse(tally.groups) });
       }
     }
   }
@@ -170,13 +182,20 @@ export class TallyStore implements Projection {
     return this.#count.count;
   }
 
-  /** The steps of the buckets that begin at a time or later, in order of time. */
+  /** The sums of the steps of the buckets that begin at a time or later, in order of time. */
+  sumsSince(time: number): StepSums[] {
+    return this.#steps<StepSums>(STEP_SUMS, time);
+  }
+
+  /** The same steps with their groups of products. */
   stepsSince(time: number): StepCounts[] {
-    return this.#database.query<StepCounts & Record<string, SqlStorageValue>>(
-      `SELECT step, sum(impressions) AS impressions, sum(elapsed) AS elapsed, sum(observed) AS observed, sum(converted) AS converted
-       FROM tallies WHERE bucket >= ? GROUP BY bucket, step ORDER BY bucket, step`,
-      time,
-    );
+    const steps = this.#steps<StepSums & { groups: string }>(`${STEP_SUMS}, json_group_array(json(groups)) AS groups`, time);
+    return steps.map((step) => ({ ...step, groups: addedGroups(JSON.parse(step.groups) as GroupCounts[]) }));
+  }
+
+  #steps<Row>(columns: string, time: number): Row[] {
+    const query = `SELECT ${columns} FROM tallies WHERE bucket >= ? GROUP BY bucket, step ORDER BY bucket, step`;
+    return this.#database.query<Row & Record<string, SqlStorageValue>>(query, time);
   }
 
   /** Sums of the newest buckets, oldest first. */
@@ -197,6 +216,7 @@ export class TallyStore implements Projection {
   }
 }
 
+const STEP_SUMS = "step, sum(impressions) AS impressions, sum(elapsed) AS elapsed, sum(observed) AS observed, sum(converted) AS converted";
 const NONE = { impressions: 0, elapsed: 0, observed: 0, converted: 0, reward: 0, square: 0 };
 
 /** Whether a sum with this reward keeps what it has of others. If not, a recount takes the reward away. */

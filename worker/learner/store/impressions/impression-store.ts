@@ -283,11 +283,15 @@ export class ImpressionStore {
   /** Deletes the impressions before a bound of buckets, and their keys. */
   deleteBefore(time: number, windows: Windows): void {
     const first = firstIdAt(time);
+    const gone = Array.from(this.#outcomes.deleteBefore(time)).flatMap(([id, before]): Change[] => {
+      const found = this.blocks.find(id);
+      return found ? [{ impression: { ...found.row, seq: found.seq }, before, after: null }] : [];
+    });
     this.#deferred.deleteBefore(time);
     this.blocks.deleteBefore(time);
     this.#database.query("DELETE FROM keys WHERE impression < ?", first);
     this.#database.query("DELETE FROM names WHERE id < ?", first);
-    this.#projections.forget(this.#outcomes.deleteBefore(time), windows);
+    this.#projections.forget(gone, windows);
   }
 
   /**
