@@ -5,11 +5,12 @@ import { sampleRatioEvidence } from "../src/comparison/sample-ratio.ts";
 import { ANY_GOAL, type GoalLift, type LiftedArm, liftOf } from "../worker/domain/figures/lift.ts";
 import { numberIn, prepared, unreadable, type Values } from "./command/command.ts";
 import { counted } from "./command/counted.ts";
-import { countingBar } from "./command/progress.ts";
+import { countingBars } from "./command/progress.ts";
 import { print } from "./command/terminal.ts";
 import { ComparisonError, checkArms, type LoggedArms, loggedArms } from "./compare/logged-arms.ts";
 import { repeatedLines } from "./evaluate/repeated-lines.ts";
 import { LogMismatch } from "./log/event-line.ts";
+import { linesOf } from "./log/event-log.ts";
 import { textLines } from "./log/text-lines.ts";
 
 const usage = (called: string): string => `Compares the conversion rates of a policy and of its random holdout, before windows close.
@@ -39,8 +40,10 @@ const MISMATCH = 1000;
 async function main({ goal, json, ...values }: Values<typeof options>, file: string): Promise<void> {
   const effect = numberIn("--effect", values.effect, 1e-6, 1);
   const alpha = numberIn("--alpha", values.alpha, 1e-6, 0.5);
-  const bar = countingBar("events");
-  const arms = await loggedArms(textLines(file), goal, bar.update).finally(bar.stop);
+  const log = () => linesOf(textLines(file), { receipts: false });
+  const bars = countingBars("events checked", "events counted");
+  const [checked, done] = bars.updates;
+  const arms = await loggedArms(log, goal, { checked, counted: done }).finally(bars.stop);
   checkArms(arms);
   const { counts, windows, end: now, model, unassigned, repeated } = arms;
   const results = arms.goals.map((each) => {

@@ -113,11 +113,11 @@ async function sourceOf(file: string, asOf: number | undefined, folder: string |
     if (/\.csv(\.gz)?$/.test(file)) return banditSource(file, options);
     if (statSync(file).isDirectory()) {
       const archive = await archiveIn(file);
-      return lineSource(withHead(headOf(archive), archive.lines(READ)), options);
+      return lineSource(() => withHead(headOf(archive), archive.lines(READ)), options);
     }
     const archive = folder === undefined ? undefined : await archiveIn(folder);
-    const log = linesOf(textLines(file), { receipts: false });
-    return lineSource(archive ? wholeLog(archive, checked(archive, log), READ) : log, options);
+    const log = () => linesOf(textLines(file), { receipts: false });
+    return lineSource(archive ? () => wholeLog(archive, checked(archive, log()), READ) : log, options);
   };
   const source = await read().finally(bar.stop);
   if (source.decisions.length > 0) return source;

@@ -31,3 +31,13 @@ export function countingBar(what: string) {
     stop: () => bar.stop(),
   };
 }
+
+/** Bars that follow each other: the first update of one ends the bar before it. */
+export function countingBars(...names: readonly string[]) {
+  const bars = names.map(countingBar);
+  const updates = bars.map((bar, i) => (done: number, all: number): void => {
+    bars[i - 1]?.stop();
+    bar.update(done, all);
+  });
+  return { updates, stop: () => bars.forEach((bar) => void bar.stop()) };
+}

@@ -2,16 +2,15 @@
 
 import { refusal } from "../../worker/domain/conversion/refusal.ts";
 import { counting, resolved } from "../../worker/domain/conversion/reward.ts";
-import { gridOf } from "../../worker/domain/figures/delay-grid.ts";
 import { shareName, UNASSIGNED } from "../../worker/domain/figures/holdout-share.ts";
-import { ANY_GOAL, type ArmCounts, type LiftCounts, type ReachedCounts } from "../../worker/domain/figures/lift.ts";
-import { productGroup } from "../../worker/domain/figures/product-group.ts";
-import { comparedSteps } from "../../worker/domain/impression/shown-step.ts";
-import type { ImpressionLine } from "../../worker/domain/log/log-line.ts";
+import { ANY_GOAL, type LiftCounts } from "../../worker/domain/figures/lift.ts";
+import type { ConversionLine } from "../../worker/domain/log/log-line.ts";
 import { DEFAULTS_VERSION } from "../../worker/domain/model/defaults.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
 import { counted } from "../command/counted.ts";
-import type { Texts } from "../log/event-log.ts";
+import { ConversionJoin } from "../log/conversion-join.ts";
+import type { Log, Progress } from "../log/distinct-lines.ts";
+import { CountedArms, type ShownImpression } from "./counted-arms.ts";
 import { type LoggedLines, loggedLines } from "./logged-lines.ts";
 
 /** A log that has no such comparison. The message says what to do. */
@@ -37,26 +36,31 @@ export interface LoggedArms {
 /**
  * Counts the lists that the policy ranked, and those of the holdout, as the worker does.
  *
+ * @param log is read twice: `checked` reports the progress of the first reading, `counted` that of the second.
  * @param goal the goal to compare. All that the model declares, if it is left out.
  * @throws {ComparisonError} if the log does not have this goal. @throws {LogMismatch} at a malformed line.
  */
 export async function loggedArms(
-  texts: Texts,
+  log: Log,
   goal: string | undefined,
-  progress: (done: number, all: number) => void,
+  progress: { readonly checked: Progress; readonly counted: Progress },
 ): Promise<LoggedArms> {
-  const log = await loggedLines(texts, progress);
-  const { model, end, config, repeated } = log;
-  const goals = goalsOf(log, goal);
-  const arms = new CountedArms(config, goals, end);
+  const logged = await loggedLines(log, progress.checked);
+  const { model, end, config, decided, repeated, ids, awaited } = logged;
+  const goals = goalsOf(logged, goal);
+  const arms = new CountedArms(config, goals, { now: end, ids });
+  const join = new ConversionJoin<ShownImpression>(awaited, (shown, conversions) => {
+    for (const [each, delay] of delaysReached(conversions, shown, { config, goals })) arms.reach(shown, each, delay);
+  });
   let unassigned = 0;
-  for (const impression of log.impressions) {
-    const share = shareName(impression, log.decided, impression.shard === undefined ? log.decided : null);
+  for await (const line of logged.lines(progress.counted)) {
+    if (line.type === "conversion") join.convert(line);
+    if (line.type !== "impression" || line.state !== "live") continue;
+    const share = shareName(line, decided, line.shard === undefined ? decided : null);
     if (share === UNASSIGNED) unassigned++;
-    arms.show(impression, share);
-    const reached = delaysReached(log, impression, goals);
-    for (const [each, delay] of reached) arms.reach(impression, share, each, delay);
+    join.show(line.id, arms.show(line, share));
   }
+  join.end();
   const counts = arms.counts();
   const { window, goals: declared } = config;
   return { model, end, windows: { window, goals: declared }, goals, counts, unassigned, repeated };
@@ -86,12 +90,16 @@ function goalsOf({ model, config, configs, reached }: LoggedLines, asked: string
  * Time to the first conversion of each goal that an impression has reached. As in a relearning, rewards outside the present range do not
  * count. A reward of 0 is silence, whichever version of the worker wrote the log.
  */
-function delaysReached({ conversionsOf, config }: LoggedLines, impression: ImpressionLine, goals: readonly string[]): [string, number][] {
-  const all = counting(conversionsOf(impression.id)).filter((line) => refusal(line, config) === undefined);
+function delaysReached(
+  conversions: readonly ConversionLine[],
+  { shownAt }: ShownImpression,
+  { config, goals }: { readonly config: ModelConfig; readonly goals: readonly string[] },
+): [string, number][] {
+  const all = counting(conversions).filter((line) => refusal(line, config) === undefined);
   if (all.length === 0) return [];
   const rules = { ...config, defaults: DEFAULTS_VERSION };
   if (config.goals || goals[0] === ANY_GOAL) {
-    const outcome = resolved(all, rules, impression.shownAt);
+    const outcome = resolved(all, rules, shownAt);
     const delays = new Map(Object.entries(outcome?.delays ?? {}));
     return goals.flatMap((goal) => (delays.has(goal) ? [[goal, delays.get(goal) as number] as [string, number]] : []));
   }
@@ -99,7 +107,7 @@ function delaysReached({ conversionsOf, config }: LoggedLines, impression: Impre
   const outcome = resolved(
     all.filter((event) => event.goal === goal),
     rules,
-    impression.shownAt,
+    shownAt,
   );
   return outcome?.delay === undefined ? [] : [[goal, outcome.delay]];
 }
@@ -115,84 +123,4 @@ export function checkArms({ model, unassigned, counts }: LoggedArms): void {
       ? `expected lists of a holdout, got none of model ${model}${elsewhere}: PATCH it with { "holdout": 0.1 }, and wait`
       : `expected lists of the policy beside those of the holdout, got none of model ${model}${elsewhere}: PATCH it with a holdout of at most 0.5`,
   );
-}
-
-type Reached = { -readonly [Name in keyof ReachedCounts]: ReachedCounts[Name] };
-type Groups = { groups: Record<string, number> };
-type Counted = { -readonly [Name in keyof ArmCounts]: ArmCounts[Name] } & Groups;
-type Cell = Pick<ArmCounts, "arm"> & { cohort: number; length: number; bin: number; count: number; delay: number } & Groups;
-
-/** A list, or the part of it with one share. */
-interface List extends Pick<ArmCounts, "arm" | "share" | "step"> {
-  size: number;
-  /** Impressions that have reached each goal. */
-  readonly came: Map<string, number>;
-}
-
-/** Counts an impression of an action by its group of products. */
-function addTo({ groups }: Groups, action: string): void {
-  const group = productGroup(action);
-  groups[group] = (groups[group] ?? 0) + 1;
-}
-
-/** Counts the impressions of a log, in the steps of a comparison at its end. */
-class CountedArms {
-  readonly #stepOf: (shownAt: number) => number;
-  readonly #grids: ReadonlyMap<string, ReturnType<typeof gridOf>>;
-  readonly #arms = new Map<string, Counted>();
-  readonly #lists = new Map<string, List>();
-  readonly #cells: ReadonlyMap<string, Map<string, Cell>>;
-
-  constructor(windows: ModelConfig, goals: readonly string[], now: number) {
-    this.#stepOf = comparedSteps(windows, now);
-    this.#grids = new Map(goals.map((goal) => [goal, gridOf(windows, goal)]));
-    this.#cells = new Map(goals.map((goal) => [goal, new Map()]));
-  }
-
-  show({ id, action, arm, decision, shownAt }: ImpressionLine, share: string): void {
-    const step = this.#stepOf(shownAt);
-    const key = `${step} ${arm} ${share}`;
-    const counted = this.#arms.get(key) ?? { arm, share, step, impressions: 0, elapsed: 0, lists: 0, squares: 0, groups: {} };
-    this.#arms.set(key, counted);
-    counted.impressions++;
-    addTo(counted, action);
-    if (step > 0) counted.elapsed += shownAt - step;
-    if (share === UNASSIGNED) return;
-    const name = `${decision?.first ?? id} ${share}`;
-    const list = this.#lists.get(name) ?? { arm, share, step, size: 0, came: new Map() };
-    this.#lists.set(name, list);
-    if (list.size === 0) counted.lists++;
-    counted.squares += 2 * list.size + 1;
-    list.size++;
-  }
-
-  reach({ id, action, arm, decision, shownAt }: ImpressionLine, share: string, goal: string, delay: number): void {
-    const list = this.#lists.get(`${decision?.first ?? id} ${share}`);
-    list?.came.set(goal, (list.came.get(goal) ?? 0) + 1);
-    const [grid, cells] = [this.#grids.get(goal), this.#cells.get(goal)];
-    if (!grid || !cells) return;
-    const [cohort, bin] = [Math.floor(shownAt / grid.cohort), grid.bin(delay)];
-    const cell = cells.get(`${cohort} ${bin} ${arm}`) ?? { cohort, length: 1, bin, arm, count: 0, delay: 0, groups: {} };
-    cells.set(`${cohort} ${bin} ${arm}`, cell);
-    cell.count++;
-    cell.delay += delay;
-    addTo(cell, action);
-  }
-
-  counts(): LiftCounts {
-    const reached = new Map<string, Reached>();
-    for (const { arm, share, step, size, came } of this.#lists.values()) {
-      for (const [goal, count] of came) {
-        const key = `${step} ${arm} ${share} ${goal}`;
-        const sums = reached.get(key) ?? { arm, share, step, goal, conversions: 0, converted: 0, conversionSquares: 0, products: 0 };
-        reached.set(key, sums);
-        sums.conversions += count;
-        sums.converted++;
-        sums.conversionSquares += count ** 2;
-        sums.products += count * size;
-      }
-    }
-    const delays = new Map(Array.from(this.#cells, ([goal, cells]) => [goal, Array.from(cells.values())]));
-    return { arms: Array.from(this.#arms.values()), reached: Array.from(reached.values()), delays };
-  }
 }

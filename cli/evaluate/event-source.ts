@@ -13,8 +13,8 @@ import type { ConversionLine, ImpressionLine } from "../../worker/domain/log/log
 import { DEFAULTS_VERSION } from "../../worker/domain/model/defaults.ts";
 import { learntGoals } from "../../worker/domain/model/goals.ts";
 import { featurizer, type ModelConfig } from "../../worker/domain/model/model.ts";
-import { distinctLines } from "../log/distinct-lines.ts";
-import { type EventLine, type HeadLine, LogMismatch, nameOf } from "../log/event-line.ts";
+import { distinctLines, type Log } from "../log/distinct-lines.ts";
+import { type EventLine, LogMismatch, nameOf } from "../log/event-line.ts";
 import { LEAST_SHARE } from "../replay/open-bandit.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
 import { listsOf, type Placed } from "./source-lists.ts";
@@ -32,7 +32,7 @@ interface Setting {
  * @throws {SourceError} if the log has no configuration, so that the candidates are unknown.
  * @throws {LogMismatch} at a malformed line.
  */
-export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { progress, asOf }: SourceOptions): Promise<Source> {
+export async function lineSource(log: Log, { progress, asOf }: SourceOptions): Promise<Source> {
   let features = 0;
   const keep = (line: EventLine): EventLine => {
     if (line.type !== "impression") return line;
@@ -40,7 +40,10 @@ export async function lineSource(log: AsyncIterable<HeadLine | EventLine>, { pro
     // Candidates are encoded again, so the longest part of a line is not kept.
     return { ...line, features: [] };
   };
-  const { lines, end, repeated } = await distinctLines(log, { progress, keep });
+  const distinct = await distinctLines(log, { progress, keeps: () => false });
+  const { end, repeated } = distinct;
+  const lines: EventLine[] = [];
+  for await (const line of distinct.lines(progress)) lines.push(keep(line));
   const settings = settingsOf(lines);
   const impressions = lines.filter((line) => line.type === "impression");
   const conversions = Map.groupBy(

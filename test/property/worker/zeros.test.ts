@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { loggedArms } from "../../../cli/compare/logged-arms.ts";
 import { lineSource } from "../../../cli/evaluate/event-source.ts";
 import { linesOf } from "../../../cli/log/event-log.ts";
 import { verify } from "../../../cli/verify/verification.ts";
@@ -16,6 +15,7 @@ import { Reading } from "../../../worker/learner/calls/reading.ts";
 import { Serving } from "../../../worker/learner/calls/serving.ts";
 import { type Parts, partsOf } from "../../../worker/learner/parts.ts";
 import type { ModelBody } from "../../../worker/protocol/schema.ts";
+import { armsOf } from "../../support/logs/arms.ts";
 import { stream } from "../../support/scenario.ts";
 
 // A reward of 0 is what an impression without conversions has. Zeros that are mixed into a stream of a worker change no bit: decisions,
@@ -226,11 +226,11 @@ it(`zeros mixed into ${STREAMS} streams change no bit`, async () => {
       log.map((text) => JSON.parse(text)).filter(({ type, reward }) => type !== "erased" && !(type === "conversion" && reward === 0));
     expect(unnumbered(saying(logs[1])), name).toBe(unnumbered(saying(logs[0])));
     const read = async (log: readonly string[]) => {
-      const { decisions, lists, leftOut } = await lineSource(linesOf(log, { receipts: true }), { progress: () => {} });
+      const { decisions, lists, leftOut } = await lineSource(() => linesOf(log, { receipts: true }), { progress: () => {} });
       // Features take long, and are those of the impressions.
       const plain = decisions.map(({ shownAt, index, probability, kept, conversions }) => [shownAt, index, probability, kept, conversions]);
       const items = [lists?.lists, lists?.random].map((each) => each?.map(({ items }) => items.map(({ conversions }) => conversions)));
-      const { counts } = await loggedArms(log, undefined, () => {});
+      const { counts } = await armsOf(log);
       return unnumbered([plain, items, Array.from(leftOut), { ...counts, delays: Array.from(counts.delays) }]);
     };
     expect(await read(logs[1]), name).toBe(await read(logs[0]));

@@ -2,13 +2,14 @@ import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
 import { delayLinTs, evaluate, evaluateLists, UnsupportedError, uniform } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { ComparisonError, checkArms, loggedArms } from "../../../cli/compare/logged-arms.ts";
+import { ComparisonError, checkArms } from "../../../cli/compare/logged-arms.ts";
 import { SourceError } from "../../../cli/evaluate/source.ts";
 import { LogMismatch } from "../../../cli/log/event-line.ts";
 import { verify } from "../../../cli/verify/verification.ts";
 import { changedLog } from "../../../trials/attack/hostile-log.ts";
 import { liftOf } from "../../../worker/domain/figures/lift.ts";
 import { receipted } from "../../../worker/domain/ids/receipt.ts";
+import { armsOf } from "../../support/logs/arms.ts";
 import { stream } from "../../support/scenario.ts";
 import { eventSource } from "../../worker/support/event-source.ts";
 
@@ -41,7 +42,7 @@ async function evaluated(lines: readonly string[]) {
 }
 
 async function compared(lines: readonly string[]) {
-  const arms = await loggedArms(withHoldout(lines), undefined, progress);
+  const arms = await armsOf(withHoldout(lines));
   checkArms(arms);
   return arms.goals.map((goal) => liftOf(arms.counts, goal, arms.windows, { effect: 0.01, alpha: 0.05, now: arms.end }));
 }

@@ -1,9 +1,9 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { beforeEach, expect, it, vi } from "vitest";
-import { loggedArms } from "../../../cli/compare/logged-arms.ts";
 import { ANY_GOAL, liftOf } from "../../../worker/domain/figures/lift.ts";
 import { createApp } from "../../../worker/edge/app.ts";
 import type { Lift } from "../../../worker/protocol/metrics-answer.ts";
+import { armsOf } from "../../support/logs/arms.ts";
 import { stream } from "../../support/scenario.ts";
 import { call, convert, createModel, HOUR_MS, keep, learnerOf, recommend, show } from "../support/client.ts";
 import { closing, MINUTE_MS, tick, useClock } from "../support/clock.ts";
@@ -31,7 +31,7 @@ function rounded(value: unknown): unknown {
 async function expectLift(model: string): Promise<Lift> {
   const [lines, { lift }] = [await logOf(model), await metricsOf(model)];
   const texts = lines.map((line) => JSON.stringify(line));
-  const { counts, goals, windows, end, unassigned } = await loggedArms(texts, undefined, () => {});
+  const { counts, goals, windows, end, unassigned } = await armsOf(texts);
   const expected = goals.map((goal) => {
     const own = liftOf(counts, goal, windows, { effect: 0.01, alpha: 0.05, now: end });
     return { ...own, goal: goal === ANY_GOAL ? "conversion" : goal };

@@ -79,10 +79,10 @@ it("verifies an archive alone, and evaluates the same decisions from archive and
   const { model: name, generation, horizon } = JSON.parse((await exported(model))[0]);
   expect((await verifyArchive(archive, { model: name, generation, horizon } as HeadLine)).tally.decisions).toBeGreaterThan(100);
   const options = { progress: () => {}, asOf: Date.now() };
-  const log = parsedLines(await exported(model), { receipts: false });
+  const rest = await exported(model);
   const [own, other] = [
-    await lineSource(parsedLines(whole, { receipts: false }), options),
-    await lineSource(wholeLog(archive, log), options),
+    await lineSource(() => parsedLines(whole, { receipts: false }), options),
+    await lineSource(() => wholeLog(archive, parsedLines(rest, { receipts: false })), options),
   ];
   expect(other.decisions.length).toBe(own.decisions.length);
   const plain = ({ decisions }: typeof own) =>

@@ -1,8 +1,8 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { beforeEach, describe, expect, it } from "vitest";
-import { loggedArms } from "../../../cli/compare/logged-arms.ts";
 import { mismatchOf } from "../../../cli/compare.ts";
 import { liftOf } from "../../../worker/domain/figures/lift.ts";
+import { armsOf } from "../../support/logs/arms.ts";
 import { call, convert, createModel, describeModel, learnerOf, recommend } from "../support/client.ts";
 import { MINUTE_MS, tick, useClock } from "../support/clock.ts";
 import { seedIds } from "../support/lived.ts";
@@ -10,7 +10,6 @@ import { seedIds } from "../support/lived.ts";
 useClock();
 beforeEach(() => seedIds());
 
-const progress = (): void => {};
 describe("the arms of a log", () => {
   it("are those of a worker's log, with the counts of its description", async () => {
     const model = await createModel({ serving: "edge", holdout: 0.5 });
@@ -21,7 +20,7 @@ describe("the arms of a log", () => {
     }
     await recommend(model);
     const log = (await call("GET", `/v1/models/${model}/events`)).body.trimEnd().split("\n");
-    const { counts, goals, windows, end } = await loggedArms(log, undefined, progress);
+    const { counts, goals, windows, end } = await armsOf(log);
     const lift = liftOf(counts, goals[0], windows, { effect: 0.01, alpha: 0.05, now: end });
     const [{ policy, holdout, shares }, { body }] = [lift, await call("GET", `/v1/models/${model}`)];
     expect([policy.lists + holdout.lists, shares.map((each) => each.holdout)]).toEqual([61, [0.5]]);
@@ -40,7 +39,7 @@ describe("the arms of a log", () => {
     }
     const converted = async () => {
       const [{ body }, log] = [await call("GET", `/v1/models/${model}`), await call("GET", `/v1/models/${model}/events`)];
-      const { counts, goals, windows, end } = await loggedArms(log.body.trimEnd().split("\n"), undefined, progress);
+      const { counts, goals, windows, end } = await armsOf(log.body.trimEnd().split("\n"));
       const { policy, holdout } = liftOf(counts, goals[0], windows, { effect: 0.01, alpha: 0.05, now: end });
       return [body.counts.converted, policy.conversions + holdout.conversions];
     };

@@ -4,7 +4,7 @@ import { linesOf, type Texts } from "../../../cli/log/event-log.ts";
 
 /** The decisions of a log of text lines. Its receipts are not checked. */
 export function eventSource(texts: Texts, options: SourceOptions): Promise<Source> {
-  return lineSource(linesOf(texts, { receipts: false }), options);
+  return lineSource(() => linesOf(texts, { receipts: false }), options);
 }
 
 /** The lines of an export to which some were added, or from which some were taken. Its head states their number. */

@@ -1,11 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { type PolicyFactory, policies, Recommender } from "afterclick";
 import { expect } from "vitest";
-import { loggedArms } from "../../../cli/compare/logged-arms.ts";
 import { productGroup } from "../../../worker/domain/figures/product-group.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { addedGroups } from "../../../worker/rpc/model-counts.ts";
 import { type Converted, expectCounted } from "../../property/worker/first-conversions.ts";
+import { armsOf } from "../../support/logs/arms.ts";
 import { call, describeModel, learnerOf } from "./client.ts";
 
 // Derives counts and digest from a model's event log, by its own rules. Tests compare them with the worker's.
@@ -114,7 +114,7 @@ async function expectTallies(model: string, [{ config }, ...lines]: readonly Lin
 /** Checks that the learner counts the lists of a log, and the goals that they have reached, as `compare` does. */
 export async function expectArms(model: string, lines: readonly Line[]): Promise<void> {
   const texts = lines.map((line) => JSON.stringify(line));
-  const { counts, goals, end } = await loggedArms(texts, undefined, () => {});
+  const { counts, goals, end } = await armsOf(texts);
   await runInDurableObject(learnerOf(model), (_, { storage }) => {
     const store = new LearnerStore(storage);
     const { arms, reached } = store.arms.counts(store.model.config, end);

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { ComparisonError, checkArms, loggedArms } from "../../../../cli/compare/logged-arms.ts";
+import { ComparisonError, checkArms } from "../../../../cli/compare/logged-arms.ts";
 import { liftOf } from "../../../../worker/domain/figures/lift.ts";
+import { armsOf } from "../../../support/logs/arms.ts";
 import { textsOf } from "../../../support/logs/log-lines.ts";
 
 // The counts of both arms, by hand. test/worker/log/compare.test.ts compares them with a worker's.
 
 const HOUR_MS = 3_600_000;
-const progress = (): void => {};
 const head = { type: "model", model: "shop", generation: 1, exportedAt: 30 * HOUR_MS };
 
 function configuration(config: object = {}) {
@@ -45,7 +45,7 @@ function conversion(of: string, reward: number | null, { at = 2 * HOUR_MS, ...re
 const texts = (lines: readonly object[]): string[] => textsOf([head, ...lines.map((line, i) => ({ seq: i + 1, ...line }))]);
 
 async function read(lines: readonly object[], goal?: string) {
-  const arms = await loggedArms(texts(lines), goal, progress);
+  const arms = await armsOf(texts(lines), goal);
   checkArms(arms);
   return arms;
 }
@@ -63,7 +63,7 @@ function many(arm: string, count: number, converted: number, more: Shown = {}): 
   }).flat();
 }
 
-const counted = (...lines: object[]) => loggedArms(texts([configuration(), ...lines]), undefined, progress);
+const counted = (...lines: object[]) => armsOf(texts([configuration(), ...lines]));
 /** A conversion so long after its impression. */
 const cameTo = (of: string, afterMs: number, goal = "order") => conversion(of, 1, { at: HOUR_MS + afterMs, goal, event: `${of} ${goal}` });
 
@@ -244,7 +244,7 @@ describe("a log that cannot be compared", () => {
   it("has no holdout, no configuration, or another form", async () => {
     await expect(read([configuration(), impression("a", "policy")])).rejects.toThrow('PATCH it with { "holdout": 0.1 }');
     await expect(read([impression("a", "policy")])).rejects.toThrow("expected a log with the model's configuration, got none");
-    await expect(loggedArms(["{"], undefined, progress)).rejects.toThrow("line 1: expected a line of an exported log");
+    await expect(armsOf(["{"])).rejects.toThrow("line 1: expected a line of an exported log");
   });
 
   it("has impressions that were registered, whose share nobody knows", async () => {
@@ -274,8 +274,8 @@ describe("a log that cannot be compared", () => {
     const [, ...after] = texts([...lines, ...undone]);
     const [newer] = textsOf([{ ...head, exportedAt: head.exportedAt + 1, lines: after.length }]);
     const latest = [newer, ...after];
-    const once = await loggedArms(latest, undefined, progress);
-    expect(await loggedArms([...before, ...latest], undefined, progress)).toEqual({ ...once, repeated: 5 });
-    expect(await loggedArms([...latest, ...before], undefined, progress)).toEqual({ ...once, repeated: 5 });
+    const once = await armsOf(latest);
+    expect(await armsOf([...before, ...latest])).toEqual({ ...once, repeated: 5 });
+    expect(await armsOf([...latest, ...before])).toEqual({ ...once, repeated: 5 });
   });
 });

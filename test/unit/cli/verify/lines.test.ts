@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { distinctLines } from "../../../../cli/log/distinct-lines.ts";
-import { type EventLine, LogMismatch, nameOf } from "../../../../cli/log/event-line.ts";
+import { LogMismatch, nameOf } from "../../../../cli/log/event-line.ts";
 import { linesOf } from "../../../../cli/log/event-log.ts";
 import { sealed, whole } from "../../../support/logs/log-lines.ts";
 import { configuration, headOf, START } from "../../../support/logs/registered-log.ts";
@@ -81,32 +81,38 @@ it.each<[object, string]>([
 });
 
 describe("the events of a model", () => {
-  const read = async (lines: readonly object[], keep = (line: EventLine) => line) => {
+  const read = async (lines: readonly object[]) => {
     const progress: [number, number][] = [];
+    const update = (...each: [number, number]) => void progress.push(each);
     async function* log() {
       yield* lines as never[];
     }
-    const found = await distinctLines(log(), { progress: (...each) => void progress.push(each), keep });
-    return { ...found, progress };
+    const found = await distinctLines(log, { progress: update, keeps: ({ mark }) => mark === "configuration" });
+    const standing = [];
+    for await (const line of found.lines(update)) standing.push(line);
+    return { ...found, lines: standing, progress };
   };
 
-  it("stand once each, as the latest export has them, with progress by line", async () => {
+  it("stand once each, as the latest export has them", async () => {
     const early = [head(2, { exportedAt: 5 }), impression(1), impression(2)];
     const late = [head(3, { exportedAt: 8 }), impression(1), impression(2, { state: "void" }), impression(3)];
-    const { lines, repeated, end, model, progress } = await read([...early, ...late]);
+    const { lines, events, repeated, end, model } = await read([...early, ...late]);
     expect(lines).toEqual([impression(1), impression(2, { state: "void" }), impression(3)]);
-    expect({ repeated, end, model }).toEqual({ repeated: 2, end: 8, model: "shop" });
-    expect(progress).toEqual([
-      [0, 0],
-      [1, 2],
-      [2, 2],
-      [3, 2],
-      [4, 5],
-      [5, 5],
-      [6, 5],
-    ]);
+    expect({ events, repeated, end, model }).toEqual({ events: 3, repeated: 2, end: 8, model: "shop" });
     const other = await read([...late, ...early]);
     expect([other.lines, other.end, other.repeated]).toEqual([lines, 8, 2]);
+  });
+
+  it("are read twice, with progress by line", async () => {
+    const { progress } = await read([head(300), ...Array.from({ length: 300 }, (_, i) => impression(i + 1))]);
+    const [head300, each256, begun, again, done] = progress;
+    expect(head300).toEqual([0, 300]);
+    expect(each256).toEqual([256, 300]);
+    expect([begun, again, done]).toEqual([
+      [0, 300],
+      [256, 300],
+      [300, 300],
+    ]);
   });
 
   it("stand as the first of two exports of one time has them", async () => {
@@ -114,9 +120,12 @@ describe("the events of a model", () => {
     expect(lines).toEqual([impression(1)]);
   });
 
-  it("keep only the part that a caller needs", async () => {
-    const { lines } = await read([head(1), impression(1, { features: [1, 2] })], (line) => ({ ...line, features: [] }) as EventLine);
-    expect(lines).toEqual([impression(1, { features: [] })]);
+  it("name the marks that the caller keeps, in the order of their numbers and as they stand", async () => {
+    const second = { ...configuration, seq: 2 };
+    const exported = [head(3, { exportedAt: 5 }), second, { ...configuration, seq: 1 }, { ...configuration, seq: 3, mark: "actions" }];
+    const latest = { ...second, content: "latest" };
+    const { marks } = await read([...exported, head(1, { exportedAt: 8 }), latest, { ...configuration, seq: 4, shard: 1 }]);
+    expect(marks).toEqual([{ ...configuration, seq: 1 }, latest]);
   });
 
   it("are numbered by shard", async () => {
