@@ -152,7 +152,7 @@ function countsOf({ law, shown, conversions }: Shop): ModelCounts {
     cells.set(key, { ...interval, bin, arm: "policy", count: count + 1, delay: delay + at - shownAt, groups: {} });
   }
   const latestAt = conversions.reduce((latest, { at }) => Math.max(latest, at), 0);
-  const first = { delays: Array.from(cells.values()), latestAt, arrivedAt: NOW, arrivals: [] };
+  const first = { delays: Array.from(cells.values()), latestAt, arrivedAt: NOW, arrivals: [], reports: [], quarters: {} };
   const inOrder = Array.from(steps.values()).sort((a, b) => a.step - b.step);
   // Maturity reads no other counts.
   return { steps: inOrder, earlier, first, goals: {} } as unknown as ModelCounts;

@@ -70,6 +70,8 @@ export const busy: Metrics = {
     count: 640 - 24 * i - (i % 3) * 30,
   })),
   delay: {
+    completeUntil: NOW,
+    reportTime: null,
     impressions: 27_413,
     conversions: 1904,
     rateSoFar: 1904 / 27_413,
@@ -105,6 +107,7 @@ export const busy: Metrics = {
     goals: [
       {
         goal: "conversion",
+        completeUntil: NOW,
         windowMs: WINDOW,
         withinMs: WINDOW,
         currency: null,

@@ -27,8 +27,13 @@ const liftedArm = v.strictObject({
   conversions: about(count, "Impressions that have reached the goal."),
   rate: about(v.nullable(share), "Conversion rate, corrected for conversions still to come. Null before any has matured."),
 });
+const completeUntil = about(
+  time,
+  "The moment until which conversions are reported. The figures are as of it: earlier than `now` if reports come late, as with a nightly upload.",
+);
 const goalLift = v.strictObject({
   goal: v.string(),
+  completeUntil,
   windowMs: about(count, "The goal's own window, or the model's."),
   withinMs: about(
     count,
@@ -55,7 +60,12 @@ const goalLift = v.strictObject({
   ),
 });
 const delay = v.strictObject({
-  impressions: about(count, "Impressions behind the estimate: all that the log holds."),
+  completeUntil,
+  reportTime: about(
+    v.nullable(count),
+    "If nearly all conversions are said to have happened at one time of the UTC day: this time in ms. It is then that of a report, and delays are up to a day too long.",
+  ),
+  impressions: about(count, "Impressions behind the estimate: all that the log holds and that were shown until `completeUntil`."),
   conversions: count,
   rateSoFar: about(share, "Share of these impressions that has converted."),
   followedMs: about(

@@ -3,6 +3,7 @@
 
 import type { ArmCounts, ReachedCounts } from "../domain/figures/lift.ts";
 import type { GroupCounts } from "../domain/figures/product-group.ts";
+import type { Reports } from "../domain/figures/reports.ts";
 import type { Assignment } from "../protocol/figures.ts";
 import type { RecentImpression } from "../protocol/metrics-answer.ts";
 import type { Relearning } from "../protocol/model-answer.ts";
@@ -53,6 +54,10 @@ export interface GoalCounts {
   readonly arrivedAt: number | null;
   /** Starts of the quarters of an hour in which conversions arrived. */
   readonly arrivals: readonly number[];
+  /** How late they are reported, by each learner that has got one. Empty for whichever goal comes first. */
+  readonly reports: readonly Reports[];
+  /** The newest of them by the quarter of an hour in which they happened, counted from 1970. */
+  readonly quarters: Readonly<Record<number, number>>;
 }
 
 /** Sums over the impressions of a bucket with one assignment. */
@@ -105,6 +110,8 @@ export interface ModelCounts extends Totals {
 
 /** A `DelayEstimate` treats impressions older than this many windows as matured. */
 export const SETTLED = 3;
+/** Figures stay as of a moment for so many windows when a source has stopped. */
+export const REACH = 3;
 /** Most sums of buckets and most recent impressions that the dashboard gets. */
 export const MOST_BUCKETS = 300;
 export const MOST_RECENT = 20;
@@ -179,6 +186,8 @@ function addedGoals(all: readonly GoalCounts[]): GoalCounts {
     latestAt: latest(all.map(({ latestAt }) => latestAt)),
     arrivedAt: latest(all.map(({ arrivedAt }) => arrivedAt)),
     arrivals: Array.from(new Set(all.flatMap(({ arrivals }) => arrivals))).sort((a, b) => a - b),
+    reports: all.flatMap(({ reports }) => reports),
+    quarters: sumOf(all.map(({ quarters }) => quarters)),
   };
 }
 

@@ -70,6 +70,8 @@ it("adds the counts of learners to those of one learner with all of them", () =>
     latestAt,
     arrivedAt: latestAt,
     arrivals: latestAt === null ? [] : [0, 900_000 * bin],
+    reports: latestAt === null ? [] : [{ last: latestAt, lags: { 0: 2 }, least: bin, until: null, missed: bin, faded: latestAt }],
+    quarters: (latestAt === null ? {} : { 0: 1, [bin]: 1 }) as Record<number, number>,
   });
   const arm = (step: number, impressions: number) =>
     ({ arm: "policy", share: "0.1", step, impressions, elapsed: impressions, lists: 1, squares: 1, groups: { 3: impressions } }) as const;
@@ -117,6 +119,8 @@ it("adds the counts of learners to those of one learner with all of them", () =>
       latestAt: 40,
       arrivedAt: 40,
       arrivals: [0, 6_300_000],
+      reports: [20, 40].map((last) => ({ last, lags: { 0: 2 }, least: 7, until: null, missed: 7, faded: last })),
+      quarters: { 0: 2, 7: 2 },
     },
     goals: {
       click: {
@@ -124,6 +128,8 @@ it("adds the counts of learners to those of one learner with all of them", () =>
         latestAt: 5,
         arrivedAt: 5,
         arrivals: [0, 900_000],
+        reports: [{ last: 5, lags: { 0: 2 }, least: 1, until: null, missed: 1, faded: 5 }],
+        quarters: { 0: 1, 1: 1 },
       },
     },
     bars: { 0: 3, 1: 1, 2: 1 },

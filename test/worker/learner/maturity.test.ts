@@ -28,18 +28,23 @@ function conversionsOf([{ config }, ...lines]: readonly Line[]): { shownAt: numb
 const shownIn = (lines: readonly Line[]) =>
   lines.filter(({ type, state }) => type === "impression" && state === "live").toSorted((a, b) => a.shownAt - b.shownAt);
 
-/** An estimate fed from a log with the SDK, and the answer that the worker should give. */
+/** An estimate fed from a log with the SDK, and the answer that the worker should give: when it rings, as of the last arrival. */
 function expectedOf(lines: readonly Line[], since: number): object {
-  const [shown, conversions] = [shownIn(lines), conversionsOf(lines)];
-  const estimate = new DelayEstimate({ window: HOUR_MS });
-  for (const { shownAt } of shown) estimate.show(shownAt);
-  for (const conversion of conversions) estimate.convert(conversion);
+  const conversions = conversionsOf(lines);
+  const fed = (shown: readonly Line[]): DelayEstimate => {
+    const estimate = new DelayEstimate({ window: HOUR_MS });
+    for (const { shownAt } of shown) estimate.show(shownAt);
+    for (const conversion of conversions) estimate.convert(conversion);
+    return estimate;
+  };
   const near = (value: number) => expect.closeTo(value, 9);
-  const figures = delayFigures(estimate);
-  const { expected, chance, alarm } = estimate.silence(Date.now(), since);
+  const { expected, chance, alarm } = fed(shownIn(lines)).silence(Date.now(), since);
+  const completeUntil = alarm ? since : Date.now();
+  const shown = shownIn(lines).filter(({ shownAt }) => shownAt <= completeUntil);
   return {
+    completeUntil,
     impressions: shown.length,
-    ...figures,
+    ...delayFigures(fed(shown), completeUntil, shownIn(lines).length - shown.length),
     rateSoFar: near(conversions.length / shown.length),
     silence: { since, expected: near(expected), chance: near(chance), alarm },
   };

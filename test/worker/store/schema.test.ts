@@ -13,8 +13,8 @@ it("a new model has the tables of the schema, and no others", async () => {
 });
 
 it.each([
-  ["a later schema", "UPDATE schema SET version = 20", /has schema 20, this worker reads schema 19: deploy the newer worker again/],
-  ["a schema before the first release", "UPDATE schema SET version = 17", /has schema 17, .* older than version 0\.1\.0: export the log/],
+  ["a later schema", "UPDATE schema SET version = 21", /has schema 21, this worker reads schema 20: deploy the newer worker again/],
+  ["a schema before the first release", "UPDATE schema SET version = 19", /has schema 19, .* older than version 0\.1\.0: export the log/],
   ["the first schemas, which stored no number", "DROP TABLE schema", /has schema 0, .* older than version 0\.1\.0/],
 ])("a database of %s is refused, and stays as it is", async (_, change, message) => {
   const model = await createModel();
@@ -25,7 +25,7 @@ it.each([
     const tables = all();
     expect(() => new LearnerStore(storage)).toThrow(message);
     expect(all()).toEqual(tables);
-    storage.sql.exec("CREATE TABLE IF NOT EXISTS schema (version INTEGER NOT NULL); DELETE FROM schema; INSERT INTO schema VALUES (18)");
+    storage.sql.exec("CREATE TABLE IF NOT EXISTS schema (version INTEGER NOT NULL); DELETE FROM schema; INSERT INTO schema VALUES (20)");
     expect(() => new LearnerStore(storage)).not.toThrow();
   });
   expect(await describeModel(model)).toEqual(before);
@@ -52,7 +52,7 @@ describe("a worker of an earlier version than the database", () => {
       expect([path, status, body.detail]).toEqual([
         path,
         503,
-        expect.stringMatching(/has schema 20, this worker reads schema 19: deploy the newer/),
+        expect.stringMatching(/has schema 21, this worker reads schema 20: deploy the newer/),
       ]);
     }
     const sent = { impressionId, reward: 1 };

@@ -7,10 +7,14 @@ export function orTooFew({ closed }: DelayEstimate, needed: number, figure: numb
   return closed >= needed ? expect.closeTo(figure, 9) : { tooFew: { more, of: "conversions whose window has closed" } };
 }
 
-/** The figures that the worker should state, from an estimate that was fed with the log. Moves its clock on to now. */
-export function delayFigures(estimate: DelayEstimate): object {
-  const toCome = estimate.toCome(Date.now());
+/**
+ * The figures that the worker should state, from an estimate that was fed with the log until a moment. Moves its clock on to that.
+ * `later`: number of impressions shown after it.
+ */
+export function delayFigures(estimate: DelayEstimate, moment = Date.now(), later = 0): object {
+  const open = estimate.toCome(moment);
   const { rate, low, high } = estimate.rateInterval();
+  const toCome = open + rate * later;
   const few = (needed: number, figure: number) => orTooFew(estimate, needed, figure);
   return {
     conversions: estimate.conversions,

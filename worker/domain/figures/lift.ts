@@ -68,6 +68,8 @@ export interface LiftedArm {
 
 export interface GoalLift {
   readonly goal: string;
+  /** The figures are as of this time. */
+  readonly completeUntil: number;
   readonly windowMs: number;
   /** Rates count conversions within this time: the window, or a shorter time while few impressions have had the whole window. */
   readonly withinMs: number;
@@ -94,6 +96,7 @@ interface LiftedShare {
 export interface LiftOptions {
   readonly effect: number;
   readonly alpha: number;
+  /** The moment until which conversions are reported. Impressions shown later do not count. */
   readonly now: number;
 }
 
@@ -110,6 +113,7 @@ export function liftOf(counts: LiftCounts, goal: string, windows: Windows, optio
   const { control, treatment, within, compared, difference, decided } = compareArms(strata, delays, options);
   return {
     goal,
+    completeUntil: options.now,
     windowMs,
     withinMs: Math.round(within),
     currency: windows.goals?.[goal]?.value?.currency ?? null,
@@ -174,9 +178,11 @@ function delaysOf({ arms, delays }: LiftCounts, goal: string, windows: Windows, 
   for (const { cohort, count, delay } of delays.get(goal) ?? []) {
     // Whole milliseconds keep the delay exact.
     const shownAt = Math.ceil(cohort * grid.cohort);
+    const at = shownAt + delay / count;
+    if (at > now) continue;
     // The mean time of a step may lie in the interval beside.
     if (!intervals.has(intervalOf(shownAt))) estimate.show(shownAt);
-    estimate.convert({ shownAt, at: shownAt + delay / count, count, arrivedAt: null });
+    estimate.convert({ shownAt, at, count, arrivedAt: null });
   }
   estimate.advance(now);
   return estimate;

@@ -1,5 +1,6 @@
 // Collects the counts of a model. Figures are made of counts elsewhere, so that counts of several shards can be added first.
 
+import { completeUntil } from "../../domain/figures/reports.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { bucketAt } from "../../domain/impression/bucket.ts";
 import { isRetracted } from "../../domain/impression/outcome.ts";
@@ -10,6 +11,7 @@ import {
   MOST_RECENT,
   type ModelCounts,
   meanTime,
+  REACH,
   type Recent,
   SETTLED,
   type Totals,
@@ -43,15 +45,21 @@ export function countsOf(store: LearnerStore, config: Windows, relearning: Relea
   const { ms: windowMs } = config.window;
   const { tallies } = store;
   const { watermark, horizon } = store.model;
-  // Sums outlive their pruned rows, so older buckets are left out.
-  const [held, from] = [horizon, now - SETTLED * windowMs].map((time) => bucketAt(Math.max(0, time), windowMs));
+  const first = goalCounts(store);
   const goals = Object.keys(config.goals ?? {}).map((goal) => [goal, goalCounts(store, goal)] as const);
+  // Figures may be as of the last report of each goal.
+  const last = [first, ...goals.map(([, counts]) => counts)].flatMap(({ reports }) =>
+    reports.map((each) => completeUntil(each, now, () => true)),
+  );
+  const asOf = Math.max(now - REACH * windowMs, Math.min(now, ...last));
+  // Sums outlive their pruned rows, so older buckets are left out.
+  const [held, from] = [horizon, asOf - SETTLED * windowMs].map((time) => bucketAt(Math.max(0, time), windowMs));
   return {
     ...totalsOf(store, config, relearning, now),
     watermark,
     steps: tallies.stepsSince(Math.max(held, from)),
     earlier: tallies.countBetween(held, from),
-    first: goalCounts(store),
+    first,
     goals: Object.fromEntries(goals),
     bars: Object.fromEntries(store.counters.bars()),
     buckets: tallies.buckets(MOST_BUCKETS),
@@ -66,6 +74,8 @@ function goalCounts(store: LearnerStore, goal?: string): GoalCounts {
     latestAt: store.delays.latestAt(goal ?? ""),
     arrivedAt: store.database.lastArrivalAt(goal),
     arrivals: store.database.arrivals(goal),
+    reports: store.database.reports(goal ?? ""),
+    quarters: store.delays.quarters(goal ?? ""),
   };
 }
 

@@ -1,10 +1,12 @@
 // Figures about delays: pending impressions by age, laws of delays, and alarms for silence.
 
 import { type DelayDistribution, DelayEstimate, type DelayedConversion, tooFew } from "afterclick";
+import { reportTimeOf } from "../../domain/figures/report-time.ts";
+import { addedReports, completeUntil, lastUpload } from "../../domain/figures/reports.ts";
 import { type Windows, windowOf } from "../../domain/model/goals.ts";
 import type { TooFewFigure } from "../../protocol/figures.ts";
 import type { Bar, Delay, Metrics } from "../../protocol/metrics-answer.ts";
-import { type GoalCounts, type ModelCounts, meanTime, SETTLED, type StepCounts } from "../../rpc/model-counts.ts";
+import { type GoalCounts, type ModelCounts, meanTime, REACH, SETTLED, type StepCounts } from "../../rpc/model-counts.ts";
 
 /** Bars of the histogram of pending impressions by age. */
 const AGES = 24;
@@ -22,29 +24,33 @@ const QUANTILES = [
 const ADVISED = [1, 3, 7, 14, 30].map((days) => days * 86_400_000);
 /** Conversions whose window has closed that a rate needs, and the share that a window would catch. A band is then half as wide as all. */
 const FEW = { rate: 5, window: 15 };
+/** Greatest chance at which no report since the last one is odd, of a source that does not report at once. */
+const ODD = 0.01;
+
 /**
  * Counts pending impressions by age, and estimates the delay distribution: that of the first conversions, and that of each declared goal
  * within its own window.
  *
  * Estimates are computed from counts on request. They are therefore right after a restart, a rollback, an erasure or a repeated delivery,
- * and they forget what the log forgets. Delays use the timestamps of the events. The silence uses the learner's clock, so any arriving
- * conversion ends it.
+ * and they forget what the log forgets. Delays use the timestamps of the events. Figures are as of the moment until which these are
+ * reported, except the silence: it uses the learner's clock, so any arriving conversion ends it.
  *
  * **Cost:** linear in the steps and cells that are counted: some thousands, however many impressions and conversions there are.
  */
 export function maturity(counts: ModelCounts, config: Windows, now: number): Pick<Metrics, "pendingByAge" | "delay" | "goals"> {
   const { ms: windowMs } = config.window;
   const shown = counts.steps.map((step): Cohort => ({ ...step, shownAt: meanTime(step) }));
-  const history = { shown, earlier: counts.earlier, windowMs };
+  const history = { shown, earlier: counts.earlier, windowMs, now };
+  const goals = Object.entries(config.goals ?? {}).map(([goal, { value }]) => {
+    const own = windowOf(config, goal);
+    return { goal, windowMs: own, currency: value?.currency ?? null, delay: delayOf(history, partOf(counts.goals[goal], own)) };
+  });
+  // Whichever goal comes first may be one that is reported late.
+  const until = Math.min(now, ...goals.flatMap(({ delay }) => delay?.completeUntil ?? []));
   return {
     pendingByAge: pendingByAge(shown, windowMs, now),
-    delay: delayOf(history, partOf(counts.first, windowMs), now),
-    goals:
-      config.goals &&
-      Object.entries(config.goals).map(([goal, { value }]) => {
-        const part = partOf(counts.goals[goal], windowOf(config, goal));
-        return { goal, windowMs: part.windowMs, currency: value?.currency ?? null, delay: delayOf(history, part, now) };
-      }),
+    delay: delayOf(history, partOf(counts.first, windowMs), config.goals ? until : undefined),
+    goals: config.goals && goals,
   };
 }
 
@@ -59,23 +65,45 @@ interface History {
   readonly earlier: number;
   /** The window of the model. */
   readonly windowMs: number;
+  readonly now: number;
+}
+
+/** The conversions of one cell. */
+interface Cell extends DelayedConversion {
+  readonly count: number;
+  /** Their mean time. */
+  readonly meanAt: number;
 }
 
 /** The conversions behind one estimate. */
 interface Part extends GoalCounts {
   readonly windowMs: number;
-  readonly conversions: readonly DelayedConversion[];
+  readonly conversions: readonly Cell[];
 }
 
 function partOf(counts: GoalCounts, windowMs: number): Part {
-  const { cohort: length } = DelayEstimate.grid(windowMs);
+  const grid = DelayEstimate.grid(windowMs);
   const latest = counts.latestAt ?? undefined;
-  const conversions = counts.delays.map(({ cohort, count, delay }) => {
+  const conversions = counts.delays.map(({ cohort, length, count, delay }): Cell => {
     // Whole milliseconds keep the delay exact.
-    const shownAt = Math.ceil(cohort * length);
-    return { shownAt, at: shownAt + delay / count, count, latest, arrivedAt: null };
+    const shownAt = Math.ceil(cohort * grid.cohort);
+    const at = shownAt + delay / count;
+    return { shownAt, at, meanAt: at + (length * grid.cohort) / 2, count, latest, arrivedAt: null };
   });
   return { ...counts, windowMs, conversions };
+}
+
+/** What was known of a part at a time: nothing that was shown or happened later. */
+function knownAt(history: History, part: Part, time: number): [History, Part] {
+  if (time === history.now) return [history, part];
+  const latestAt = part.latestAt === null ? null : Math.min(part.latestAt, time);
+  // Cells know their mean time about. If all conversions are known to be earlier, they count whole.
+  const earlier = part.latestAt === latestAt ? part.conversions : part.conversions.filter(({ meanAt }) => meanAt <= time);
+  const conversions = earlier.map((each) => ({ ...each, latest: latestAt ?? undefined }));
+  return [
+    { ...history, shown: history.shown.filter(({ shownAt }) => shownAt <= time), now: time },
+    { ...part, conversions, latestAt },
+  ];
 }
 
 /** Time since which an estimate tells the times of impressions apart. The silence is as of the latest conversion. */
@@ -92,33 +120,64 @@ function pendingByAge(shown: readonly Cohort[], windowMs: number, now: number): 
   return counts.map((count, i) => ({ fromMs: (i * windowMs) / AGES, toMs: ((i + 1) * windowMs) / AGES, count }));
 }
 
-function delayOf(history: History, part: Part, now: number): Delay | null {
-  const { windowMs, arrivedAt } = part;
+/** @param until the moment until which conversions are reported. Default: as the reports of the part tell it. */
+function delayOf(history: History, part: Part, until?: number): Delay | null {
+  const { now } = history;
   if (part.delays.length === 0) return null;
-  const estimate = estimateOf(history, part, now);
   // A silence may last many windows of a goal. An estimate keeps impressions for two, so it gets the model's window.
-  const patient = windowMs === history.windowMs ? estimate : estimateOf(history, { ...part, windowMs: history.windowMs }, now);
+  const patient = estimateOf(history, { ...part, windowMs: history.windowMs });
+  const since = part.arrivedAt ?? now;
+  const silence = { since, ...patient.silence(now, since) };
+  const reportTime = reportTimeOf(part.quarters, history.shown);
+  const moment =
+    until ?? momentOf(part, patient, { now, alarm: silence.alarm, byReport: reportTime !== null, reach: REACH * history.windowMs });
+  const [known, own] = knownAt(history, part, moment);
+  if (own.conversions.length === 0) return null;
+  const isSame = moment === now && part.windowMs === history.windowMs;
+  const estimate = isSame ? patient : estimateOf(known, own);
   const { conversions, followed } = estimate;
-  const impressions = history.shown.reduce((sum, cohort) => sum + cohort.impressions, history.earlier);
+  const later = part.conversions.reduce((sum, { count }) => sum + count, 0) - own.conversions.reduce((sum, { count }) => sum + count, 0);
+  const [impressions, all] = [known, history].map(({ shown, earlier }) => shown.reduce((sum, cohort) => sum + cohort.impressions, earlier));
   const figure = figureOf(estimate);
   const { rate, low, high } = estimate.rateInterval();
   const stated = figure(FEW.rate, () => rate);
   const quantiles = QUANTILES.map(({ share, needed }) => ({ share, delayMs: figure(needed, () => estimate.quantile(share)) }));
-  const since = arrivedAt ?? now;
   return {
+    completeUntil: Math.round(moment),
+    reportTime,
     impressions,
     conversions,
     rateSoFar: conversions / impressions,
     followedMs: followed,
     rate: stated,
     rateInterval: typeof stated === "number" ? [low, high] : null,
-    toCome: figure(FEW.rate, () => estimate.toCome(now)),
+    // Some conversions of those to come after the moment are known already.
+    toCome: figure(FEW.rate, () => Math.max(0, estimate.toCome(moment) + rate * (all - impressions) - later)),
     window95Ms: quantiles[quantiles.length - 1].delayMs,
     quantiles,
-    windows: windowsOf(estimate, windowMs),
+    windows: windowsOf(estimate, part.windowMs),
     distribution: pointsOf(estimate),
-    silence: { since, ...patient.silence(now, since) },
+    silence,
   };
+}
+
+/** What tells a moment beside the reports. */
+interface Looked {
+  readonly now: number;
+  readonly alarm: boolean;
+  /** Whether times are those of reports. */
+  readonly byReport: boolean;
+  /** Longest time for which the moment may stay. */
+  readonly reach: number;
+}
+
+/** The moment until which the conversions of a part are reported. */
+function momentOf(part: Part, estimate: DelayEstimate, { now, alarm, byReport, reach }: Looked): number {
+  const reports = addedReports(part.reports);
+  if (!reports) return now;
+  const isSilent = (time: number, atOnce: boolean): boolean => (atOnce ? alarm : estimate.silence(time, reports.last).chance < ODD);
+  const until = completeUntil(reports, now, isSilent);
+  return Math.max((byReport && lastUpload(reports, now)) || until, now - reach);
 }
 
 /** States a figure, or how many conversions it needs more. Those count whose window has closed: others tell nothing of late delays. */
@@ -127,12 +186,12 @@ function figureOf({ closed }: DelayEstimate): (needed: number, figure: () => num
 }
 
 /** The estimate of a part, within the part's window. */
-function estimateOf({ shown, earlier }: History, part: Part, now: number): DelayEstimate {
+function estimateOf({ shown, earlier, now }: History, part: Part): DelayEstimate {
   const estimate = new DelayEstimate({ window: part.windowMs });
   const matured = needed(part, now);
   if (earlier > 0) estimate.show(Math.max(0, now - 2 * SETTLED * part.windowMs), earlier);
   showRecent(estimate, shown, matured);
-  for (const conversion of part.conversions) estimate.convert(conversion);
+  for (const { meanAt: _, ...conversion } of part.conversions) estimate.convert(conversion);
   for (const time of part.arrivals) estimate.arrive(time);
   estimate.advance(now);
   return estimate;

@@ -20,6 +20,7 @@ export interface Measuring {
 export function measure(counts: ModelCounts, config: ModelConfig, { description, change }: Measuring, now: number): Measurement {
   const windowMs = config.window.ms;
   const { model, generation, encoding, published } = description;
+  const figures = maturity(counts, config, now);
   return {
     model,
     generation,
@@ -34,14 +35,16 @@ export function measure(counts: ModelCounts, config: ModelConfig, { description,
     lagMs: counts.lagMs,
     bucketMs: bucketMs(windowMs),
     buckets: counts.buckets.map(({ square: _, ...bucket }) => ({ ...bucket, closed: bucket.start < counts.watermark })),
-    ...maturity(counts, config, now),
+    ...figures,
     reached: description.reached,
     currency: currencyOf(config.goals),
     delays: barsOf(counts.bars),
-    lift: liftsOf(counts, config, now),
+    lift: liftsOf(counts, config, figures, now),
     recent: counts.recent,
   };
 }
+
+type Delays = ReturnType<typeof maturity>;
 
 function barsOf(counts: ModelCounts["bars"]): Bar[] {
   const bars = Math.max(-1, ...Object.keys(counts).map(Number)) + 1;
@@ -52,18 +55,22 @@ function barsOf(counts: ModelCounts["bars"]): Bar[] {
   }));
 }
 
-/** Null if the model has never had a holdout. Each goal is compared by itself; without declared goals, any. */
-function liftsOf(counts: ModelCounts, config: ModelConfig, now: number): Lift | null {
+/** Null if the model has never had a holdout. Each goal is compared by itself; without declared goals, any. As of the moments of the delays. */
+function liftsOf(counts: ModelCounts, config: ModelConfig, { delay, goals: laws }: Delays, now: number): Lift | null {
   const isHeld = config.holdout > 0 || counts.arms.some(({ arm, share }) => arm === "holdout" && share !== UNASSIGNED);
   if (!isHeld) return null;
   const goals = config.goals ? Object.keys(config.goals) : [ANY_GOAL];
   const delays = new Map(goals.map((goal) => [goal, (goal === ANY_GOAL ? counts.first : counts.goals[goal]).delays]));
-  const options = { effect: EFFECT, alpha: ALPHA, now };
+  const momentOf = (name: string): number => {
+    const law = name === ANY_GOAL ? delay : laws?.find(({ goal }) => goal === name)?.delay;
+    return law?.completeUntil ?? now;
+  };
   const unassigned = counts.arms.filter(({ share }) => share === UNASSIGNED);
   return {
     effect: EFFECT,
     unassigned: unassigned.reduce((sum, { impressions }) => sum + impressions, 0),
     goals: goals.map((goal) => {
+      const options = { effect: EFFECT, alpha: ALPHA, now: momentOf(goal) };
       return { ...liftOf({ ...counts, delays }, goal, config, options), goal: goal === ANY_GOAL ? "conversion" : goal };
     }),
   };

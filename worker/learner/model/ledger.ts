@@ -45,7 +45,8 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   const closed = logged ? logged === "late" : bucketEnd(shownAt, rules.window.ms) <= store.model.watermark;
   const live = impression?.state === "live";
   const late = closed || impression?.state === "void" || (live && event.at - shownAt > windowOf(rules, event.goal));
-  const earlier = store.conversions.of(event.impression).filter(({ status }) => status !== "void" && (late || status !== "late"));
+  const known = store.conversions.of(event.impression);
+  const earlier = known.filter(({ status }) => status !== "void" && (late || status !== "late"));
   const silent = isSilent(event, rules);
   if (isKnown(earlier, event) || (!logged && isOverruled(said(earlier, rules), event))) {
     if (!silent) store.database.count("duplicate");
@@ -68,8 +69,11 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   else if (!silent && said(counts, rules).some((other) => isConflict(other, event))) status = "conflict";
   const change = live && status !== "late" ? new Fold(shownAt, rules, counts).apply(event) : undefined;
   store.conversions.insert(event, status, { idle: silent && !change });
-  if (event.reward !== null && !silent && !isRefund(event, rules.goals))
-    store.database.noteArrival(rules.goals ? event.goal : "", Date.now());
+  if (event.reward !== null && !silent && !isRefund(event, rules.goals)) {
+    // A correction is not a late report, and an event that waited for its impression was one before.
+    const isFirst = !late && !logged && !("seq" in event) && !known.some(({ goal }) => goal === event.goal);
+    store.database.noteArrival(rules.goals ? event.goal : "", Date.now(), isFirst ? event.at : undefined);
+  }
   if (!live || !change) return { status };
   store.impressions.change(impression, outcomeOf(change.after), rules);
   return { status, change: { impression: appendedOf(impression), ...change } };

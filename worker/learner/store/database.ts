@@ -1,5 +1,6 @@
 // SQL of one learner: transactions, the sequence of rows, and counters. It knows no table of a model's contents.
 
+import { type Reports, withReport } from "../../domain/figures/reports.ts";
 import type { CounterName, DelayCounter, GoalCounter } from "../../rpc/counters.ts";
 
 /** Arrivals of conversions are kept by quarter of an hour, for four weeks: as long as the alarm remembers their rhythm. */
@@ -9,14 +10,22 @@ const SLOTS = 4 * 7 * 96;
 /** Among the counters: the number of newest rows that say nothing. */
 const IDLE = "idleEnd";
 
+/** What a learner knows of the deliveries of a goal. */
+interface Heard {
+  /** When the last conversion arrived. */
+  readonly at: number;
+  /** Null if no arrival was a first report. */
+  readonly reports: Reports | null;
+}
+
 /** The single row of the table `progress`: what nearly every transaction changes. */
 export interface Progress {
   /** Number of the last row. */
   readonly seq: number;
   /** Time from showing the newest impression to registering it, in ms. */
   readonly lag: number | null;
-  /** When the last conversion arrived, by goal. */
-  readonly heard: Readonly<Record<string, number>>;
+  /** By goal. */
+  readonly heard: Readonly<Record<string, Heard>>;
   readonly counters: Readonly<Record<string, number>>;
 }
 
@@ -26,8 +35,8 @@ interface Pending {
   /** Newest rows that say nothing. */
   idle: number;
   lag: number | null;
-  /** When conversions arrived, by goal. */
-  readonly arrived: Map<string, number>;
+  /** By goal. */
+  readonly heard: Map<string, Heard>;
   readonly counts: Map<string, number>;
 }
 
@@ -66,10 +75,10 @@ export class Database {
     try {
       return this.#storage.transactionSync(() => {
         const { seq, lag, counters } = this.progress;
-        const pending: Pending = { seq, idle: counters[IDLE] ?? 0, lag, arrived: new Map(), counts: new Map() };
+        const pending: Pending = { seq, idle: counters[IDLE] ?? 0, lag, heard: new Map(), counts: new Map() };
         this.#pending = pending;
         const result = change();
-        for (const [goal, time] of pending.arrived) this.#keepArrival(goal, Math.floor(time / SLOT_MS));
+        for (const [goal, { at }] of pending.heard) this.#keepArrival(goal, Math.floor(at / SLOT_MS));
         this.#write(pending);
         return result;
       });
@@ -81,7 +90,7 @@ export class Database {
     }
   }
 
-  #write({ seq, idle, lag, arrived, counts }: Pending): void {
+  #write({ seq, idle, lag, heard: arrived, counts }: Pending): void {
     const before = this.progress;
     const changed = Array.from(counts).filter(([, delta]) => delta !== 0);
     if (seq === before.seq && lag === before.lag && changed.length === 0) return;
@@ -151,9 +160,20 @@ export class Database {
     return this.#pending;
   }
 
-  /** Notes the arrival of a conversion. `goal`: empty if the model declares no goals. */
-  noteArrival(goal: string, now: number): void {
-    this.#current.arrived.set(goal, now);
+  /**
+   * Notes the arrival of a conversion. `goal`: empty if the model declares no goals. `at`: when it happened, if this is the first report
+   * of the goal after its impression.
+   */
+  noteArrival(goal: string, now: number, at?: number): void {
+    const { heard } = this.#current;
+    const reports = (heard.get(goal) ?? this.#heard(goal))?.reports ?? null;
+    heard.set(goal, { at: now, reports: at === undefined ? reports : withReport(reports, at, now) });
+  }
+
+  /** Objects inherit values under some names of goals. */
+  #heard(goal: string): Heard | undefined {
+    const { heard } = this.progress;
+    return Object.hasOwn(heard, goal) ? heard[goal] : undefined;
   }
 
   #keepArrival(goal: string, slot: number): void {
@@ -179,10 +199,15 @@ export class Database {
 
   /** When the last conversion arrived, of a goal or of any; null before the first. */
   lastArrivalAt(goal?: string): number | null {
-    const { heard } = this.progress;
-    if (goal !== undefined) return heard[goal] ?? null;
-    const times = Object.values(heard);
+    if (goal !== undefined) return this.#heard(goal)?.at ?? null;
+    const times = Object.values(this.progress.heard).map(({ at }) => at);
     return times.length > 0 ? Math.max(...times) : null;
+  }
+
+  /** How late the first reports of a goal come. Empty before the first. */
+  reports(goal: string): Reports[] {
+    const reports = this.#heard(goal)?.reports;
+    return reports ? [reports] : [];
   }
 
   count(name: CounterName | DelayCounter | GoalCounter, delta = 1): void {

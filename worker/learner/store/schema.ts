@@ -4,7 +4,7 @@
 import { Problem } from "../../protocol/problem.ts";
 
 /** Number of this schema. Databases with a lower one are older than version 0.1.0, the first release. */
-const SCHEMA = 19;
+const SCHEMA = 20;
 
 const CHUNKS = "seq INTEGER, part INTEGER, chunk INTEGER, kept INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (seq, part, chunk)";
 const BLOCKS = `seq INTEGER PRIMARY KEY, count INTEGER NOT NULL, span INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,

@@ -31,6 +31,8 @@ interface Read {
 
 /** Cohorts after which the older ones are joined. */
 const JOINED = 8;
+/** Times of conversions that tell whether they are those of a report. */
+const NEWEST = 200;
 
 /**
  * Counts the first conversions of live impressions by goal, arm and group of products, in the cells of the grid of a `DelayEstimate` with the goal's window, so that
@@ -146,6 +148,16 @@ export class DelayStore implements Projection {
   /** When the latest of the first conversions of a goal happened; null if there are none. */
   latestAt(goal: string): number | null {
     return this.#database.query<{ at: number | null }>("SELECT max(at) AS at FROM delay_times WHERE goal = ?", goal)[0].at;
+  }
+
+  /** The newest first conversions of a goal by the quarter of an hour in which they happened, counted from 1970. */
+  quarters(goal: string): Record<number, number> {
+    const rows = this.#database.query<{ quarter: number; count: number }>(
+      `SELECT quarter, sum(count) AS count FROM
+         (SELECT at / 900000 AS quarter, count FROM delay_times WHERE goal = ? ORDER BY at DESC LIMIT ${NEWEST}) GROUP BY quarter`,
+      goal,
+    );
+    return Object.fromEntries(rows.map(({ quarter, count }) => [quarter, count]));
   }
 
   forget(changes: readonly Change[], windows: Windows): void {
