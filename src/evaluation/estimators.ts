@@ -32,7 +32,7 @@ export function estimatorsOf(core: Core, rows: readonly Row[], log: MaturedLog):
   const known = meanOf(rows, ({ unsupported }) => unsupported);
   const missing = missingShare(core, rows);
   const lacked = Math.min(known + missing, 1);
-  const limits: Limits = { range, unseen: log.unseen, lacked };
+  const limits: Limits = { range, lacked };
   const estimate = (part: Part<Row>): Estimate => estimateOf(core, rows, part, log);
   /** Ends of the interval if all actions that the rows lack bring the least or the greatest reward. `fixed`: a part of each row's base. */
   const ends = (part: Part<Row>, own: Estimate, fixed: (row: Row) => number): { least: number; most: number } => {

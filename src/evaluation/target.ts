@@ -40,10 +40,11 @@ export async function fitted(
   const windowMs = windowMsOf(options.window);
   const history = log.flatMap((decision, number) => {
     const converted = (decision.conversions ?? []).flatMap((conversion, i) => {
+      const { at, knownAt = at } = conversion;
       // Late conversions teach nothing, and their impressions may be forgotten.
-      if (conversion.at - decision.shownAt > windowMs) return [];
+      if (knownAt - decision.shownAt > windowMs) return [];
       // The clock of a sender may be slow, so that a conversion seems to come before its impression.
-      return [{ at: Math.max(conversion.at, decision.shownAt), learn: () => learnConversion(number, conversion, i) }];
+      return [{ at: Math.max(knownAt, decision.shownAt), learn: () => learnConversion(number, conversion, i) }];
     });
     return [{ at: decision.shownAt, learn: () => learnImpression(decision, number) }, ...converted];
   });
@@ -51,10 +52,11 @@ export async function fitted(
     const { shownAt: now, place } = decision;
     recommender.register({ impressionId: `decision ${number}`, features: featuresOf(policy, decision), now, ...(place && { place }) });
   };
-  const learnConversion = (number: number, { at, reward, goal = "conversion" }: LoggedConversion, i: number): void => {
+  const learnConversion = (number: number, conversion: LoggedConversion, i: number): void => {
+    const { at, reward, goal = "conversion", eventId = `${i}` } = conversion;
     // Rewards of one goal that nobody declared would replace each other.
-    const own = options.goals ? goal : `${goal} ${i}`;
-    const { status } = recommender.convert({ impressionId: `decision ${number}`, goal: own, eventId: `${i}`, reward, at });
+    const own = options.goals ? goal : `${goal} ${eventId}`;
+    const { status } = recommender.convert({ impressionId: `decision ${number}`, goal: own, eventId, reward, at });
     if (status === "unknown") throw new Error(`decision ${number}: expected a registered impression of its conversion, got none`);
   };
   // The sort is stable: a conversion comes after its impression even if both have the same time.

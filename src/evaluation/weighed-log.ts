@@ -6,7 +6,8 @@ import { wholeNumber, wrongType } from "../values/argument.ts";
 import type { Row } from "./estimate/row.ts";
 import { countedGoals } from "./log/counted-goals.ts";
 import { decisionsUntil, type LoggedDecision } from "./log/log.ts";
-import { MaturedLog, maturedReward } from "./log/matured-log.ts";
+import { MaturedLog, maturedReward, type SeenRewards } from "./log/matured-log.ts";
+import { closedBy, partsOf } from "./log/parts.ts";
 import { checked, type PolicyRequest } from "./log/request.ts";
 import { LoggedSupport, otherRatio } from "./log/support.ts";
 import { rewardModel } from "./reward-model.ts";
@@ -28,8 +29,10 @@ export interface WeighedLog {
   /** When the evaluated part begins, in ms since 1970. */
   readonly since: number;
   readonly decisions: { readonly learnt: number; readonly evaluated: number; readonly tooYoung: number };
+  /** Days until the rewards of all kinds and products are known of decisions that are old enough. 0 if they are. */
+  readonly young: number;
   /** Rewards of the learnt part. */
-  readonly learnt: readonly number[];
+  readonly learnt: readonly SeenRewards[];
   /** The evaluated decisions. */
   readonly rows: readonly Row[];
 }
@@ -38,21 +41,22 @@ const PROGRESS_EVERY = 64;
 
 /** Teaches policy and reward model the first part of the log, and weighs the other part. @throws as `evaluate` does. */
 export async function weighedLog(request: EvaluationRequest): Promise<WeighedLog> {
-  const { asOf, windowMs, split, reward } = checked(request, ["progress"]);
-  const log = decisionsUntil(asOf, request.log, { goals: request.goals, reward });
-  const cut = Math.floor(split * log.length);
-  const since = log[cut]?.shownAt ?? asOf;
+  const { asOf, windowMs, split, older, closed, reward } = checked(request, ["progress"]);
+  const shown = decisionsUntil(asOf, request.log, { goals: request.goals, reward });
+  const goals = countedGoals({ ...request, windowMs, reward }, shown);
+  const log = closed ? closedBy(shown, asOf, goals.goals) : shown;
+  const parts = partsOf(log, { split, older, asOf });
   const core = await instantiate(request.module ?? (await compileCore()));
-  const shown = log.map(({ shownAt, kept, conversions }) => ({ shownAt, kept, items: [{ conversions }] }));
-  const matured = new MaturedLog(shown, { asOf, goals: countedGoals({ ...request, windowMs, reward }, log), maturity: request.maturity });
-  const old = shown.flatMap((each, place) => (matured.rewardsOf(each, place) ?? []).map((seen) => ({ ...seen, decision: log[place] })));
-  const learnt = old.filter(({ place }) => place < cut).map((seen) => ({ decision: seen.decision, reward: maturedReward(seen) }));
-  const expected = rewardModel(core, learnt, matured.goals.reward);
-  const target = await targetOf(request, log.slice(0, cut), since);
+  const matured = new MaturedLog(log.map(shownOf), { asOf, goals, maturity: request.maturity, closed });
+  const learnt = matured.rows(...parts.learnt).rows;
+  const seen = learnt.map((row) => ({ decision: log[row.place], reward: maturedReward(row) }));
+  const expected = rewardModel(core, seen, matured.goals.reward);
+  const target = await targetOf(request, log.slice(...parts.learnt), parts.at);
   const support = new LoggedSupport(log);
-  const evaluated = old.filter(({ place }) => place >= cut);
-  const rows = evaluated.map(({ decision, ...seen }, i): Row => {
-    if (i % PROGRESS_EVERY === 0) request.progress?.(i, evaluated.length);
+  const evaluated = matured.rows(...parts.evaluated);
+  const rows = evaluated.rows.map((seen, i): Row => {
+    const decision = log[seen.place];
+    if (i % PROGRESS_EVERY === 0) request.progress?.(i, evaluated.rows.length);
     const [chances, means] = [target(decision, seen.place), expected(decision)];
     const { index, probability } = decision;
     let [expectedOfPolicy, unsupported, expectedOfUnsupported] = [0, 0, 0];
@@ -73,8 +77,17 @@ export async function weighedLog(request: EvaluationRequest): Promise<WeighedLog
     };
   });
   request.progress?.(rows.length, rows.length);
-  const decisions = { learnt: cut, evaluated: rows.length, tooYoung: log.length - cut - rows.length };
-  return { core, log, matured, since, decisions, learnt: learnt.map(({ reward }) => reward), rows };
+  const decisions = {
+    learnt: parts.learnt[1] - parts.learnt[0],
+    evaluated: rows.length,
+    tooYoung: evaluated.tooYoung + shown.length - log.length,
+  };
+  return { core, log, matured, since: parts.since, decisions, young: evaluated.young, learnt, rows };
+}
+
+/** A decision as an impression of its product. */
+function shownOf({ shownAt, kept, visitor, conversions, ids, index }: LoggedDecision) {
+  return { shownAt, kept, visitor, items: [{ product: ids?.[index] ?? index, conversions }] };
 }
 
 async function targetOf(request: EvaluationRequest, log: readonly LoggedDecision[], at: number): Promise<Target> {

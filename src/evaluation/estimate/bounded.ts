@@ -37,8 +37,6 @@ export function missingShare(core: Core, rows: readonly Weighed[]): number {
 export interface Limits {
   /** Range of the reward. */
   readonly range: Range;
-  /** Greatest share of conversions that come later than the log could show. */
-  readonly unseen: number;
   /** Share of the policy's probability that the log lacks. */
   readonly lacked: number;
 }
@@ -47,13 +45,8 @@ export interface Limits {
  * An estimate within the range of rewards. Where the log lacks the policy's choices their rewards can be anything: `least` is the estimate
  * with the least possible ones, and `most` with the greatest. A log that lacks all of them gives the whole range and no value.
  */
-export function bounded(
-  { value }: Estimate,
-  { least, most }: { least: number; most: number },
-  { range, unseen, lacked }: Limits,
-): Estimate {
+export function bounded({ value }: Estimate, { least, most }: { least: number; most: number }, { range, lacked }: Limits): Estimate {
   if (isAll(lacked)) return { value: Number.NaN, low: range.min, high: range.max };
   const within = (each: number): number => Math.min(Math.max(each, range.min), range.max);
-  const later = (each: number, side: 1 | -1): number => within(each * side > 0 ? each * (1 + unseen) : each);
-  return { value: within(value), low: later(least, -1), high: later(most, 1) };
+  return { value: within(value), low: within(least), high: within(most) };
 }

@@ -26,32 +26,35 @@ export interface Part<R extends SeenRewards> {
 const NONE = (): number => 0;
 const ONE = (): number => 1;
 
-/** The terms of an estimator, by place in the log. Decisions that are not evaluated have terms too: they inform about delays. */
+/** The terms of an estimator, by observation. Decisions that are not evaluated have terms too: they inform about delays. */
 function termsOf<R extends SeenRewards>(
   rows: readonly R[],
   { weight, base = NONE, share = ONE }: Part<R>,
-  { size, laws, goals: { reward: range } }: MaturedLog,
+  { size, observations, events, goals: { reward: range } }: MaturedLog,
 ): Terms {
   const value = new Float64Array(size);
-  laws.forEach(({ influence }, goal) => {
-    if (!influence) return;
-    const ages = Float64Array.from(rows, (row) => row.ages[goal]);
-    const values = Float64Array.from(rows, (row) => (row.count * weight(row) * row.rewards[goal]) / row.maturities[goal]);
-    influence(ages, values).forEach((each, place) => {
-      value[place] += each;
+  events.forEach(({ law }, event) => {
+    if (!law.influence) return;
+    const counted = rows.filter(({ rewards }) => rewards[event] !== 0);
+    const ages = Float64Array.from(counted, (row) => row.ages[event]);
+    const values = Float64Array.from(counted, (row) => row.count * weight(row) * row.rewards[event] * row.factors[event]);
+    law.influence({ ages, values, products: counted.map(({ product }) => product) }).forEach((each, place) => {
+      value[observations[place]] += each;
     });
   });
   const [least, most, shares] = [value.slice(), value.slice(), new Float64Array(size)];
-  for (const row of rows) {
-    const { place, count } = row;
+  rows.forEach((row, i) => {
+    const { count } = row;
+    const own = observations[row.place];
     const fixed = count * base(row);
-    const own = count * weight(row) * maturedReward(row);
-    value[place] += fixed + own;
+    const reward = count * weight(row) * maturedReward(row);
+    value[own] += fixed + reward;
     // Extremes are not divided by maturity: a young decision would count for several otherwise.
-    least[place] += fixed + Math.min(own, count * weight(row) * range.min);
-    most[place] += fixed + Math.max(own, count * weight(row) * range.max);
-    shares[place] = count * share(row);
-  }
+    least[own] += fixed + Math.min(reward, count * weight(row) * range.min);
+    most[own] += fixed + Math.max(reward, count * weight(row) * range.max);
+    // The impressions of a list follow each other, and have one share.
+    if (rows[i - 1]?.place !== row.place) shares[own] += count * share(row);
+  });
   return { value, least, most, share: shares };
 }
 

@@ -4,11 +4,13 @@ import { compileCore } from "#core-module";
 import { instantiate } from "../../core/core.ts";
 import { examinationAt, parseExamination } from "../../ledger/examination.ts";
 import { wholeNumber, wrongType } from "../../values/argument.ts";
+import { grouped } from "../../values/grouped.ts";
 import { bounded, isAll, missingShare, type Weighed } from "../estimate/bounded.ts";
 import { effectiveRewards, type Figure, stated } from "../estimate/enough.ts";
 import { estimateOf, meanOf } from "../estimate/row.ts";
 import { countedGoals } from "../log/counted-goals.ts";
-import { MaturedLog, maturedReward, type SeenRewards } from "../log/matured-log.ts";
+import { MaturedLog, type SeenRewards, tooYoung as tooYoungFor } from "../log/matured-log.ts";
+import { closedBy, partsOf } from "../log/parts.ts";
 import { checked, type PolicyRequest } from "../log/request.ts";
 import { isCertain, otherRatio } from "../log/support.ts";
 import { chancesOf, type LoggedItem, type LoggedList, listsUntil } from "./list-log.ts";
@@ -27,6 +29,8 @@ export interface ListEvaluation {
   readonly asOf: number;
   /** When the evaluated part begins, in ms since 1970. */
   readonly since: number;
+  /** Time within which the rewards of each goal count, as in `Evaluation`. */
+  readonly withinMs: Readonly<Record<string, number>>;
   /** Lists learnt from, lists evaluated, and lists too young to be evaluated. */
   readonly lists: { readonly learnt: number; readonly evaluated: number; readonly tooYoung: number };
   /** Mean ratio of the policy's probability and the logged one, for each estimator. */
@@ -77,39 +81,37 @@ interface Row extends SeenRewards {
  * @throws {UnsupportedError} code `no-probability` if the policy chooses in its own domain, or does not know its probabilities.
  */
 export async function evaluateLists(request: ListEvaluationRequest): Promise<ListEvaluation> {
-  const { asOf, windowMs, split, reward } = checked(request, ["examination"]);
+  const { asOf, windowMs, split, older, closed, reward } = checked(request, ["examination"]);
   const examination = parseExamination(request.examination);
-  const log = listsUntil(asOf, request.log, { goals: request.goals, reward });
-  const cut = Math.floor(split * log.length);
-  const core = await instantiate(request.module ?? (await compileCore()));
-  const conversions = log.flatMap(({ shownAt, items }) => items.map((item) => ({ shownAt, conversions: item.conversions })));
+  const shown = listsUntil(asOf, request.log, { goals: request.goals, reward });
+  const conversions = shown.flatMap(({ shownAt, items }) => items.map((item) => ({ shownAt, conversions: item.conversions })));
   const goals = countedGoals({ ...request, windowMs, reward }, conversions);
-  const matured = new MaturedLog(log, { asOf, goals, maturity: request.maturity });
-  const since = log[cut]?.shownAt ?? asOf;
-  const target = await targetOf(request, log.slice(0, cut), since);
-  let tooYoung = 0;
-  const rewards: number[] = [];
-  const rows = log.flatMap((list, place): Row[] => {
-    const seen = matured.rewardsOf(list, place);
-    if (!seen && place >= cut) tooYoung++;
-    if (seen && place < cut) rewards.push(...seen.map(maturedReward));
-    if (!seen || place < cut) return [];
+  const log = closed ? closedBy(shown, asOf, goals.goals) : shown;
+  const { learnt: learning, evaluated: part, since, at } = partsOf(log, { split, older, asOf });
+  const core = await instantiate(request.module ?? (await compileCore()));
+  const matured = new MaturedLog(log.map(shownOf), { asOf, goals, maturity: request.maturity, closed });
+  const target = await targetOf(request, log.slice(...learning), at);
+  const before = matured.rows(...learning).rows;
+  const seen = matured.rows(...part);
+  const rows = Array.from(grouped(seen.rows, ({ place }) => place)).flatMap(([place, items]): Row[] => {
+    const list = log[place];
     const chances = target(list, place);
     return list.items.map((item, own): Row => {
       const weights = item.pinned ? SAME : weightsOf(list, item, { place: own, chances: chances(own), examination });
-      return { ...seen[own], ...weights, examination: examinationAt(examination, own) };
+      return { ...items[own], ...weights, examination: examinationAt(examination, own) };
     });
   });
-  const learnt = rewards.length > 0 ? rewards : rows.map(maturedReward);
-  const evaluated = log.length - cut - tooYoung;
+  const learnt = before.length > 0 ? before : rows;
+  const tooYoung = seen.tooYoung + shown.length - log.length;
+  const evaluated = part[1] - part[0] - seen.tooYoung;
   const places = evaluated > 0 ? rows.length / evaluated : 0;
   const { min, max } = goals.reward;
   const range = { min: places * min, max: places * max };
-  const young = matured.tooFew();
+  const young = seen.young > 0 ? tooYoungFor(seen.young) : undefined;
   const figures = ({ weight, examined }: Ratio) => {
     const lacked = meanOf(rows, (row) => (weight === ONE ? 0 : row.unsupported));
     const missing = missingShare(core, ofLists(rows, { weight, examined }));
-    const limits = { range, unseen: matured.unseen, lacked: Math.min(lacked + missing, 1) };
+    const limits = { range, lacked: Math.min(lacked + missing, 1) };
     const assuming = (reward: number) =>
       estimateOf(core, rows, { weight, base: ({ unsupported }) => (weight === ONE ? 0 : unsupported * reward) }, matured);
     const estimate = () => {
@@ -126,7 +128,8 @@ export async function evaluateLists(request: ListEvaluationRequest): Promise<Lis
   return {
     asOf,
     since,
-    lists: { learnt: cut, evaluated, tooYoung },
+    withinMs: matured.withinMs,
+    lists: { learnt: learning[1] - learning[0], evaluated, tooYoung },
     weights: {
       itemPosition: meanOf(rows, (row) => row.itemPosition),
       positionBased: meanOf(
@@ -142,6 +145,11 @@ export async function evaluateLists(request: ListEvaluationRequest): Promise<Lis
 }
 
 const ONE = (): number => 1;
+
+/** A list as the impressions of its products. */
+function shownOf({ shownAt, kept, visitor, items }: LoggedList) {
+  return { shownAt, kept, visitor, items: items.map(({ id, index, conversions }) => ({ product: id ?? index, conversions })) };
+}
 
 /** The ratio of an estimator, and the weight of a place in its mean. */
 interface Ratio {

@@ -2,13 +2,15 @@
 
 import type { Points } from "../../encoding/points.ts";
 import type { ChooseRequest } from "../../policy/choose-request.ts";
-import { finiteNumber, outOfRange, record, wholeNumber, wrongType } from "../../values/argument.ts";
+import { finiteNumber, nonEmptyString, outOfRange, record, wholeNumber, wrongType } from "../../values/argument.ts";
 import { checkConversions, type LoggedConversion, type LogRules, loggedShare } from "../log/log.ts";
 
 /** An item of a logged list. */
 export interface LoggedItem {
   /** Index of the candidate. */
   readonly index: number;
+  /** Names the item, whose delays may differ from those of others. Default: its index does. */
+  readonly id?: string;
   /** Probability of the candidate at this place, greater than 0. */
   readonly probability: number;
   /**
@@ -37,6 +39,8 @@ export interface LoggedList {
   readonly items: readonly LoggedItem[];
   /** Bounds of families within which every policy ranks. Default: none. */
   readonly families?: ChooseRequest["families"];
+  /** Names the visitor. The lists of one visitor depend on each other, and count as one observation. Default: a visitor of its own. */
+  readonly visitor?: string;
   /** Whether the list was ranked uniformly at random, as those of a holdout. Default false. */
   readonly random?: boolean;
   /** Probability with which the log kept the list, greater than 0. Default 1. The list counts by one over it. */
@@ -55,6 +59,7 @@ function check(list: LoggedList, number: number, rules: LogRules | undefined): v
   record(name, list);
   finiteNumber(`${name}.shownAt`, list.shownAt, 0);
   loggedShare(`${name}.kept`, list.kept ?? 1);
+  if (list.visitor !== undefined) nonEmptyString(`${name}.visitor`, list.visitor);
   if (!Array.isArray(list.items)) throw wrongType(`${name}.items`, "an array of items", list.items);
   const free = list.items.filter(({ pinned }) => !pinned).length;
   const count = wholeNumber(`${name}.count`, list.count, Math.min(free, 1));
@@ -63,6 +68,7 @@ function check(list: LoggedList, number: number, rules: LogRules | undefined): v
     const own = `${name}.items[${place}]`;
     if (!item.pinned) wholeNumber(`${own}.index`, item.index, 0, count - 1);
     loggedShare(`${own}.probability`, item.probability);
+    if (item.id !== undefined) nonEmptyString(`${own}.id`, item.id);
     const twin = list.items.findIndex((each) => !each.pinned && !item.pinned && each.index === item.index);
     if (twin >= 0 && twin < place) throw outOfRange(`${own}.index`, `another candidate than that of ${name}.items[${twin}]`, item.index);
     checkChances(`${own}.chances`, item.chances, list.items.length);

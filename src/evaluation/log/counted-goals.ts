@@ -16,13 +16,17 @@ export interface CountedGoal {
   readonly knownDelay?: number;
 }
 
-/** A reward that has come by the time of the evaluation. */
+/** The first event of a goal, a later one that adds to it, or one that takes something back. Each kind has delays of its own. */
+export type Kind = "order" | "amount" | "refund";
+
+/** A change of the reward that has come by the time of the evaluation. */
 interface Arrived {
   /** Place of its goal. */
   readonly goal: number;
+  readonly kind: Kind;
   /** Times the weight of the goal. */
   readonly reward: number;
-  /** Time from the impression, in ms. */
+  /** Time from the impression until it was known, in ms. */
   readonly delay: number;
 }
 
@@ -51,18 +55,38 @@ export function countedGoals(request: Request, log: readonly Shown[]): CountedGo
   return request.goals === undefined ? anyGoals(request, log) : declaredGoals(request.goals, request, log);
 }
 
-/** The conversions that say something. A reward of 0 is that of a decision without any. */
-const said = ({ conversions = [] }: Shown): readonly LoggedConversion[] => conversions.filter(({ reward }) => reward !== 0);
+/** The conversions within their windows that are known by a time, in the order in which they became known. */
+function knownBy(asOf: number, { shownAt, conversions = [] }: Shown, windowOf: (goal: string) => number): LoggedConversion[] {
+  return conversions
+    .filter(({ at, knownAt = at, goal = DEFAULT_GOAL }) => knownAt <= asOf && at - shownAt <= windowOf(goal))
+    .sort((a, b) => (a.knownAt ?? a.at) - (b.knownAt ?? b.at));
+}
 
-/** Goals that nobody declared: each has delays of its own, and all rewards add up. */
+const delayOf = ({ shownAt }: Shown, { at, knownAt = at }: LoggedConversion): number => Math.max(knownAt - shownAt, 0);
+const kindOf = (reward: number, isFirst: boolean): Kind => (isFirst ? "order" : reward < 0 ? "refund" : "amount");
+
+/** Goals that nobody declared: all rewards add up. */
 function anyGoals({ asOf, windowMs, reward }: Request, log: readonly Shown[]): CountedGoals {
-  const names = new Set(log.flatMap((shown) => said(shown).map(({ goal = DEFAULT_GOAL }) => goal)));
+  // A reward of 0 is that of a decision without any, and says nothing by itself.
+  const names = new Set(
+    log.flatMap(({ conversions = [] }) => conversions.flatMap(({ goal = DEFAULT_GOAL, reward }) => (reward === 0 ? [] : [goal]))),
+  );
   const goals = Array.from(names.size > 0 ? names : [DEFAULT_GOAL], (name) => ({ name, windowMs }));
   const places = new Map(goals.map(({ name }, place) => [name, place]));
-  const arrived = ({ shownAt, conversions }: Shown): Arrived[] =>
-    said({ shownAt, conversions })
-      .filter(({ at }) => at - shownAt <= Math.min(asOf - shownAt, windowMs))
-      .map(({ at, reward, goal = DEFAULT_GOAL }) => ({ goal: places.get(goal) as number, reward, delay: Math.max(at - shownAt, 0) }));
+  const arrived = (shown: Shown): Arrived[] => {
+    const reached = new Set<number>();
+    const known = new Map<string, number>();
+    return knownBy(asOf, shown, () => windowMs).flatMap((conversion, i) => {
+      const { goal: name = DEFAULT_GOAL, reward, eventId = `${i}` } = conversion;
+      const change = reward - (known.get(`${eventId} ${name}`) ?? 0);
+      known.set(`${eventId} ${name}`, reward);
+      const goal = places.get(name);
+      if (change === 0 || goal === undefined) return [];
+      const kind = kindOf(change, !reached.has(goal));
+      reached.add(goal);
+      return [{ goal, kind, reward: change, delay: delayOf(shown, conversion) }];
+    });
+  };
   // Rewards of several conversions may exceed the range together.
   const sums = log.map((shown) => arrived(shown).reduce((sum, each) => sum + each.reward, 0));
   const [least, most] = [sums.reduce((a, b) => Math.min(a, b), reward.min), sums.reduce((a, b) => Math.max(a, b), reward.max)];
@@ -79,17 +103,25 @@ function declaredGoals(options: Goals, { asOf, window, windowMs, reward }: Reque
   const windows = new Map(learnt.map(({ name, window }) => [name, window !== "none" && "ms" in window ? window.ms : windowMs]));
   const counted = stages.flatMap(({ weight }, stage) => (weight === 0 ? [] : [stage]));
   const hasAmounts = (goal: string): boolean => options[goal]?.value !== undefined;
-  const outcomes = ({ shownAt, conversions }: Shown) => {
-    const events = said({ shownAt, conversions })
-      .map(({ goal = DEFAULT_GOAL, at, reward }, i) => ({ goal, at, reward, eventId: `${i}` }))
-      .filter(({ goal, at }) => at - shownAt <= Math.min(asOf - shownAt, windows.get(goal) as number));
-    return outcomesOf(events.sort(compareEvents), { delayOf: ({ at }) => at - shownAt, hasAmounts, isZero: () => false });
+  const outcomes = ({ shownAt }: Shown, known: readonly LoggedConversion[]) => {
+    const events = known.map(({ goal = DEFAULT_GOAL, at, reward, eventId }, i) => ({ goal, at, reward, eventId: eventId ?? `${i}` }));
+    const isZero = ({ reward }: { reward: number | null }) => reward === 0;
+    return outcomesOf(events.sort(compareEvents), { delayOf: ({ at }) => at - shownAt, hasAmounts, isZero });
   };
   const arrived = (shown: Shown): Arrived[] => {
-    const progress = progressOf(stages, outcomes(shown));
-    return counted.flatMap((stage, goal): Arrived[] => {
-      const { start = 0, value, delay = 0 } = progress[stage] ?? {};
-      return value === undefined ? [] : [{ goal, reward: stages[stage].weight * within(stages[stage], value), delay: start + delay }];
+    const all = knownBy(asOf, shown, (goal) => windows.get(goal) as number);
+    const before = counted.map((): number | undefined => undefined);
+    return all.flatMap((conversion, i) => {
+      const progress = progressOf(stages, outcomes(shown, all.slice(0, i + 1)));
+      return counted.flatMap((stage, goal): Arrived[] => {
+        const value = progress[stage]?.value;
+        const [own, last] = [value === undefined ? 0 : stages[stage].weight * within(stages[stage], value), before[goal]];
+        if (own === (last ?? 0) && (value === undefined || last !== undefined)) return [];
+        before[goal] = own;
+        return [
+          { goal, kind: kindOf(own - (last ?? 0), last === undefined), reward: own - (last ?? 0), delay: delayOf(shown, conversion) },
+        ];
+      });
     });
   };
   /** A stage is reached when it or a later one converts, whose window may be longer. */
@@ -97,14 +129,19 @@ function declaredGoals(options: Goals, { asOf, window, windowMs, reward }: Reque
     const { goal, children } = stages[stage];
     return Math.max(windows.get(goal.name) as number, ...children.map(reachedWithin));
   };
-  const everything = log.flatMap((each) => arrived(each));
+  /** The greatest amounts of the log, and the least: sums of the events of an impression. */
+  const sums = log.map((shown) => {
+    const totals = new Float64Array(counted.length);
+    for (const { goal, reward } of arrived(shown)) totals[goal] += reward;
+    return totals;
+  });
   return {
     goals: counted.map((stage) => {
       const { name, delay, after } = stages[stage].goal;
       // A known delay begins with the goal before it, whose time differs between impressions.
       return { name, windowMs: reachedWithin(stage), ...(delay !== undefined && after === undefined && { knownDelay: delay }) };
     }),
-    reward: totalRange(counted.map((stage, goal) => rangeOf(stages[stage], reward, () => everything.filter((each) => each.goal === goal)))),
+    reward: totalRange(counted.map((stage, goal) => rangeOf(stages[stage], reward, () => sums.map((each) => each[goal])))),
     arrived,
   };
 }
@@ -115,10 +152,10 @@ function within({ amounts, goal }: Stage, value: number): number {
 }
 
 /** Range of what a stage brings to a decision. Amounts without a greatest one reach as far as those of the log. */
-function rangeOf({ amounts, weight, goal, children }: Stage, reward: Range, arrived: () => readonly Arrived[]): Range {
+function rangeOf({ amounts, weight, goal, children }: Stage, reward: Range, sums: () => readonly number[]): Range {
   if (!amounts) return scaled(children.length > 0 ? UNIT : reward, weight);
   if (goal.value?.max !== undefined) return scaled({ min: 0, max: goal.value.max }, weight);
-  const rewards = arrived().map((each) => each.reward);
+  const rewards = sums();
   return { min: rewards.reduce((least, each) => Math.min(least, each), 0), max: rewards.reduce((most, each) => Math.max(most, each), 0) };
 }
 

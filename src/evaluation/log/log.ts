@@ -22,8 +22,15 @@ export const DEFAULT_GOAL = "conversion";
 export interface LoggedConversion {
   /** When it happened, in ms since 1970. */
   readonly at: number;
-  /** As reported, without the weight of its goal. 0 is the reward of a decision without conversions, and says nothing. */
+  /** When you heard of it, in ms since 1970. Default: `at`. Orders that are uploaded at night, and refunds, are known later than they count. */
+  readonly knownAt?: number;
+  /**
+   * As reported, without the weight of its goal. 0 is the reward of a decision without conversions: it takes back the earlier reward of its
+   * `eventId`, and says nothing else.
+   */
   readonly reward: number;
+  /** Names the event. A later one of the same name and goal replaces it. Default: a name of its own. */
+  readonly eventId?: string;
   /** The goal that the visitor reached, default "conversion". */
   readonly goal?: string;
 }
@@ -43,6 +50,8 @@ export interface LoggedDecision {
   readonly ids?: readonly string[];
   /** Index of the chosen candidate. */
   readonly index: number;
+  /** Names the visitor. The decisions of one visitor depend on each other, and count as one observation. Default: a visitor of its own. */
+  readonly visitor?: string;
   /** Probability with which it was chosen, greater than 0. */
   readonly probability: number;
   /** Probability with which the log kept the decision, greater than 0. Default 1. The decision counts by one over it. */
@@ -76,6 +85,7 @@ function check(decision: LoggedDecision, place: number, rules: LogRules): void {
   loggedShare(`${name}.probability`, decision.probability);
   loggedShare(`${name}.kept`, decision.kept ?? 1);
   const { ids } = decision;
+  if (decision.visitor !== undefined) nonEmptyString(`${name}.visitor`, decision.visitor);
   if (ids !== undefined && ids?.length !== count) throw outOfRange(`${name}.ids`, `${count} ids, one per candidate`, ids);
   checkConversions(name, decision, rules);
 }
@@ -100,6 +110,8 @@ export function checkConversions(
     const own = `${name}.conversions[${i}]`;
     const { at, reward, goal = DEFAULT_GOAL } = record(own, conversion);
     checkConversionTime(`${own}.at`, at, shownAt);
+    if (conversion.knownAt !== undefined) checkConversionTime(`${own}.knownAt`, conversion.knownAt, shownAt);
+    if (conversion.eventId !== undefined) nonEmptyString(`${own}.eventId`, conversion.eventId);
     nonEmptyString(`${own}.goal`, goal);
     if (goals && !Object.hasOwn(goals, goal as string)) throw outOfRange(`${own}.goal`, `one of ${Object.keys(goals).join(", ")}`, goal);
     if (goals?.[goal as string].value) amountOf(`${own}.reward`, reward);

@@ -1,125 +1,218 @@
 // The rewards of a log as of a time, each divided by the probability that it has come by then.
 
 import { type TooFew, tooFew } from "../../values/too-few.ts";
-import type { CountedGoals } from "./counted-goals.ts";
+import type { CountedGoals, Kind } from "./counted-goals.ts";
 import type { LoggedConversion } from "./log.ts";
-import { LEAST_MATURITY, type Maturity, maturityOf, type PlacedConversion } from "./maturity.ts";
+import { ALL_CAME, knownMaturity, LEAST_MATURITY, type Maturity, type PlacedConversion, seenMaturity } from "./maturity.ts";
 
 const DAY_MS = 86_400_000;
-/** With a greater share of conversions that the log could not show, nothing is stated. */
-const MOST_UNSEEN = 0.25;
+/** Conversions that must have been followed for the whole window. */
+const FOLLOWED = 5;
+/** Share of the conversions that must have been followed for a shorter time, and the number that is always enough. */
+const PART = 0.1;
+const ENOUGH = 50;
 
-/** Rewards of an impression that have come, by goal. */
+/** Rewards of an impression that have come, by kind of event. */
 export interface SeenRewards {
   /** Index in the log. */
   readonly place: number;
   /** Number of decisions for which it stands. */
   readonly count: number;
-  /** For each goal: age in ms, at most its window; probability that a conversion has come by then; and the reward that has come. */
+  readonly product: string | number;
+  /** For each kind: age in ms; probability that such an event has come by then; the reward that has come; and the factor by which it counts. */
   readonly ages: Float64Array;
   readonly maturities: Float64Array;
   readonly rewards: Float64Array;
+  readonly factors: Float64Array;
 }
 
 /** An impression of a log, or all impressions of a list. */
 interface Shown {
   readonly shownAt: number;
   readonly kept?: number;
-  readonly items: readonly { readonly conversions?: readonly LoggedConversion[] }[];
+  readonly visitor?: string;
+  readonly items: readonly { readonly product: string | number; readonly conversions?: readonly LoggedConversion[] }[];
 }
 
-/** The rewards of a log that have come by a time, and the laws of their delays, by goal. */
+/** Events of one goal that have delays of their own: all its events, if their maturity is given. */
+interface Events {
+  readonly goal: number;
+  readonly kind: Kind | undefined;
+  /** Rewards count within this time, in ms. */
+  readonly within: number;
+  readonly law: Maturity;
+  /** How many have come. */
+  readonly size: number;
+}
+
+interface MaturedOptions {
+  readonly asOf: number;
+  readonly goals: CountedGoals;
+  readonly maturity?: (ageMs: number, goal: string) => number;
+  /** Whether all windows have closed. */
+  readonly closed: boolean;
+}
+
+/**
+ * The rewards of a log that have come by a time, and the laws of their delays.
+ *
+ * Orders, later amounts and refunds of a goal are events of different kinds. Each kind has a law of its own, by product, and each event is
+ * weighed by the law of its kind (inverse probability of censoring weights for a marked process).
+ *
+ * A law knows nothing of delays that no impression was followed for. Rewards of a goal therefore count within its window if five conversions
+ * have been followed for all of it. Otherwise they count within the longest time for which a tenth of the conversions have been followed, at
+ * least five and at most 50.
+ *
+ * **Source:** Bang and Tsiatis, Biometrika 87, 2000; Lin, Biostatistics 1, 2000 (censored marks).
+ */
 export class MaturedLog {
   readonly goals: CountedGoals;
-  readonly laws: readonly Maturity[];
+  readonly events: readonly Events[];
+  /** The observation that each impression is a part of, and the number of observations. What one visitor does is one observation. */
+  readonly observations: Int32Array;
   readonly size: number;
-  /** Conversions that have come, by goal. */
-  readonly conversions: readonly number[];
-  /** Greatest share of all conversions within their windows that may come later than the oldest impression of the log could show. */
-  readonly unseen: number;
-  /** Greatest age of an impression, in ms. */
-  readonly oldest: number;
+  /** Time within which the rewards of each goal count, in ms. */
+  readonly withinMs: Readonly<Record<string, number>>;
+  readonly #log: readonly Shown[];
   readonly #asOf: number;
-  /** The goal with the greatest share of unseen conversions. */
-  readonly #latest: number;
 
-  constructor(
-    log: readonly Shown[],
-    { asOf, goals, maturity }: { asOf: number; goals: CountedGoals; maturity?: (ageMs: number, goal: string) => number },
-  ) {
+  constructor(log: readonly Shown[], { asOf, goals, maturity, closed }: MaturedOptions) {
     this.goals = goals;
-    this.size = log.length;
+    const visitors = new Map<string | number, number>();
+    this.observations = Int32Array.from(log, ({ visitor }, place) => {
+      const name = visitor ?? place;
+      const own = visitors.get(name) ?? visitors.size;
+      visitors.set(name, own);
+      return own;
+    });
+    this.size = visitors.size;
+    this.#log = log;
     this.#asOf = asOf;
-    const seen = goals.goals.map((): PlacedConversion[] => []);
+    const seen = goals.goals.map((): Record<Kind, PlacedConversion[]> => ({ order: [], amount: [], refund: [] }));
     log.forEach(({ shownAt, items }, place) => {
-      for (const { conversions } of items) {
-        for (const { goal, delay } of goals.arrived({ shownAt, conversions })) {
-          const bound = Math.min(asOf - shownAt, goals.goals[goal].windowMs);
-          seen[goal].push({ place, delay: Math.min(delay, bound), bound });
-        }
-      }
+      for (const { product, conversions } of items)
+        for (const { goal, kind, delay } of goals.arrived({ shownAt, conversions }))
+          seen[goal][kind].push({ place, product, delay, bound: asOf - shownAt });
     });
-    this.conversions = seen.map(({ length }) => length);
-    this.oldest = log.reduce((oldest, { shownAt }) => Math.max(oldest, asOf - shownAt), 0);
-    const unseen = goals.goals.map((goal, i) =>
-      maturity || goal.knownDelay !== undefined ? 0 : unseenShare(seen[i], { oldest: this.oldest, windowMs: goal.windowMs }),
+    this.events = goals.goals.flatMap((goal, i): Events[] => {
+      const known = closed ? ALL_CAME : knownMaturity(maturity, goal);
+      const all = Object.values(seen[i]).flat();
+      if (known) return [{ goal: i, kind: undefined, within: Number.POSITIVE_INFINITY, law: known, size: all.length }];
+      const followed = followedFor(
+        seen[i].order,
+        log.reduce((oldest, { shownAt }) => Math.max(oldest, asOf - shownAt), 0),
+        goal.windowMs,
+      );
+      const kinds = (Object.keys(seen[i]) as Kind[]).filter((kind) => kind === "order" || seen[i][kind].length > 0);
+      return kinds.map((kind): Events => {
+        // Reports may come after the window of what they report.
+        const latest = seen[i][kind].reduce((most, { delay }) => Math.max(most, delay), goal.windowMs);
+        const within = Math.min(followed, latest);
+        const own = seen[i][kind].filter(({ delay }) => delay <= within).map((each) => ({ ...each, bound: Math.min(each.bound, within) }));
+        return { goal: i, kind, within, law: seenMaturity(own, { longest: within, decisions: log.length }), size: own.length };
+      });
+    });
+    this.withinMs = Object.fromEntries(
+      goals.goals.map(({ name, windowMs }, i) => [
+        name,
+        this.events.reduce((least, { goal, within }) => (goal === i ? Math.min(least, within) : least), windowMs),
+      ]),
     );
-    this.unseen = Math.max(...unseen);
-    this.#latest = unseen.indexOf(this.unseen);
-    this.laws = goals.goals.map((goal, i) => maturityOf(maturity, goal, { seen: seen[i], decisions: log.length }));
   }
 
-  /** The rewards of each item. Undefined if the impression is too young for one of the goals. */
-  rewardsOf({ shownAt, kept = 1, items }: Shown, place: number): SeenRewards[] | undefined {
-    const ages = Float64Array.from(this.goals.goals, ({ windowMs }) => Math.min(this.#asOf - shownAt, windowMs));
-    const maturities = ages.map((age, goal) => this.laws[goal].at(age));
-    if (maturities.some((maturity) => !(maturity >= LEAST_MATURITY))) return undefined;
-    return items.map(({ conversions }) => {
-      const rewards = new Float64Array(this.laws.length);
-      for (const { goal, reward } of this.goals.arrived({ shownAt, conversions })) rewards[goal] += reward;
-      return { place, count: 1 / kept, ages, maturities, rewards };
+  /**
+   * The rewards of the items of the log between two places, as far as they are old enough. `young`: days until each kind of event has been
+   * seen of impressions that are old enough for it, 0 if it has been.
+   *
+   * Products may differ in the age from which their events count. The older impressions then stand for all: an event counts by the number of
+   * all impressions over that of those old enough. The age depends on no choice, so nothing is preferred.
+   */
+  rows(from: number, to: number): { readonly rows: SeenRewards[]; readonly tooYoung: number; readonly young: number } {
+    const products = new Set(this.#log.flatMap(({ items }) => items.map(({ product }) => product)));
+    const least = this.events.map(({ law }) => new Map(Array.from(products, (product) => [product, law.youngest(product)])));
+    const orders = least.filter((_, i) => this.events[i].kind !== "amount" && this.events[i].kind !== "refund");
+    const youngest = orders.flatMap((ages) => [...ages.values()]).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+    const part = this.#log.slice(from, to);
+    const old = part.filter(({ shownAt }) => this.#asOf - shownAt >= youngest);
+    const shares = new Map<number, number>();
+    const shareOf = (age: number): number => {
+      const share = shares.get(age) ?? shareFrom(old, this.#asOf - age);
+      shares.set(age, share);
+      return share;
+    };
+    const scales = least.map((ages) => new Map(Array.from(ages, ([product, age]) => [product, shareOf(age)])));
+    let young = 0;
+    const rows = part.flatMap((shown, i): SeenRewards[] => {
+      if (this.#asOf - shown.shownAt < youngest) return [];
+      return shown.items.map((item) => this.#rewardsOf(shown, item, from + i, (event) => scales[event].get(item.product) as number));
     });
+    this.events.forEach(({ size }, event) => {
+      if (size === 0 || old.length === 0) return;
+      const oldest = old.reduce((most, { shownAt }) => Math.max(most, this.#asOf - shownAt), 0);
+      for (const [product, age] of least[event]) if (scales[event].get(product) === 0) young = Math.max(young, (age - oldest) / DAY_MS);
+    });
+    return { rows, tooYoung: part.length - old.length, young };
   }
 
-  /** The time that the log needs before its delays are known well enough. Undefined if they are. */
-  tooFew(): TooFew | undefined {
-    if (this.unseen <= MOST_UNSEEN) return undefined;
-    const { windowMs } = this.goals.goals[this.#latest];
-    // A log of twice the time shows whether conversions still come, in a window without an end too.
-    return tooFew(Math.min(windowMs - this.oldest, this.oldest) / DAY_MS, "days");
+  #rewardsOf(
+    { shownAt, kept = 1 }: Shown,
+    { product, conversions }: Shown["items"][number],
+    place: number,
+    scaleOf: (event: number) => number,
+  ): SeenRewards {
+    const ages = Float64Array.from(this.events, ({ within }) => Math.min(this.#asOf - shownAt, within));
+    const maturities = ages.map((age, event) => this.events[event].law.at(age, product));
+    const rewards = new Float64Array(this.events.length);
+    for (const { goal, kind, delay, reward } of this.goals.arrived({ shownAt, conversions })) {
+      const event = this.events.findIndex((each) => each.goal === goal && (each.kind ?? kind) === kind);
+      if (event >= 0 && delay <= this.events[event].within) rewards[event] += reward;
+    }
+    const factors = maturities.map((maturity, event) =>
+      maturity >= LEAST_MATURITY && scaleOf(event) > 0 ? 1 / (maturity * scaleOf(event)) : 0,
+    );
+    return { place, count: 1 / kept, product, ages, maturities, rewards, factors };
   }
 
   /** Share of the rows that may still convert, and the expected share of conversions still to come. */
   immatureShares(rows: readonly SeenRewards[]): { readonly decisions: number; readonly conversions: number } {
     const immature = rows.filter(({ maturities }) => maturities.some((maturity) => maturity < 1));
     const count = Math.max(rows.length, 1);
-    const missing = this.laws.map((_, goal) => immature.reduce((sum, { maturities }) => sum + 1 - maturities[goal], 0) / count);
-    // Goals count by their conversions: a rare one hardly changes how many are to come.
-    const all = this.conversions.reduce((sum, each) => sum + each, 0);
-    const conversions = missing.reduce((sum, each, goal) => sum + each * (all > 0 ? this.conversions[goal] / all : 1 / missing.length), 0);
+    const missing = this.events.map((_, event) => immature.reduce((sum, { maturities }) => sum + 1 - maturities[event], 0) / count);
+    // Kinds count by their events: a rare one hardly changes how many are to come.
+    const all = this.events.reduce((sum, { size }) => sum + size, 0);
+    const conversions = missing.reduce(
+      (sum, each, event) => sum + each * (all > 0 ? this.events[event].size / all : 1 / missing.length),
+      0,
+    );
     return { decisions: immature.length / count, conversions };
   }
 }
 
 /** Sum of the rewards, each divided by the probability that it has come. */
-export function maturedReward({ rewards, maturities }: SeenRewards): number {
-  return rewards.reduce((sum, reward, goal) => sum + reward / maturities[goal], 0);
+export function maturedReward({ rewards, factors }: SeenRewards): number {
+  return rewards.reduce((sum, reward, event) => sum + reward * factors[event], 0);
 }
 
-/** Doublings of time over which an endless window is followed. */
-const ENDLESS = 10;
+/** How figures are missing that need older impressions. */
+export const tooYoung = (days: number): TooFew => tooFew(days, "days");
 
-/**
- * Greatest share of conversions that come after the oldest age and within the window. It takes for granted that no doubling of time brings
- * more conversions than the last one that was seen: the share is then the number of doublings times that of the last one.
- */
-function unseenShare(seen: readonly PlacedConversion[], { oldest, windowMs }: { oldest: number; windowMs: number }): number {
-  if (!(oldest > 0) || oldest >= windowMs) return 0;
-  // Conversions that could have been seen in most of the last doubling.
-  const late = seen.filter(({ bound }) => bound >= 0.75 * oldest);
-  const share = late.filter(({ delay }) => delay > oldest / 2).length / Math.max(late.length, 1);
-  const error = Math.sqrt((share * (1 - share)) / Math.max(late.length, 1));
-  let doublings = 0;
-  for (let age = oldest; age < windowMs && doublings < ENDLESS; age *= 2) doublings += Math.min(1, windowMs / age - 1);
-  return doublings * (share + 2 * error + 3 / Math.max(late.length, 1));
+/** The share of impressions that were shown by a time, each by the number for which it stands. */
+function shareFrom(log: readonly Shown[], until: number): number {
+  let [all, old] = [0, 0];
+  for (const { shownAt, kept = 1 } of log) {
+    all += 1 / kept;
+    if (shownAt <= until) old += 1 / kept;
+  }
+  return all > 0 ? old / all : 1;
+}
+
+/** The longest time for which enough conversions were followed. At least the window, if five were followed for all of it. */
+function followedFor(seen: readonly PlacedConversion[], oldest: number, windowMs: number): number {
+  if (seen.length === 0) return Math.min(oldest, windowMs);
+  const bounds = Float64Array.from(seen, ({ bound }) => bound)
+    .sort()
+    .reverse();
+  const closed = bounds[Math.min(FOLLOWED, bounds.length) - 1];
+  const enough = bounds[Math.min(Math.max(Math.ceil(PART * bounds.length), FOLLOWED), ENOUGH, bounds.length) - 1];
+  return closed >= windowMs ? closed : Math.min(enough, windowMs);
 }

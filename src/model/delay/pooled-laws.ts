@@ -19,13 +19,17 @@ export interface Events {
 }
 
 /** The common law at the ends of the bins of a key. */
-export interface CommonBins {
-  readonly curve: DelayCurve;
+export interface PooledBins {
   readonly ends: Float64Array;
   /** P(delay < end). */
   readonly below: Float64Array;
   /** Reverse hazard: P(delay in the bin | delay < end). */
   readonly hazard: Float64Array;
+}
+
+/** The bins, and the curve of which they are. */
+export interface CommonBins extends PooledBins {
+  readonly curve: DelayCurve;
 }
 
 /**
@@ -34,7 +38,7 @@ export interface CommonBins {
  * The log-rank statistic of a key is the number of its conversions less the expected one, by the common hazard. Where laws differ,
  * its square exceeds its variance. The excess over the squared expected number is the variance of a factor on the hazard.
  */
-export function weightOf(keys: readonly Events[], { hazard }: CommonBins): number {
+export function weightOf(keys: readonly Events[], { hazard }: PooledBins): number {
   let [excess, expected] = [GUESSED * GUESSED_WEIGHT, GUESSED_WEIGHT];
   const total = new Float64Array(hazard.length);
   for (const { risk } of keys) for (let b = 0; b < total.length; b++) total[b] += risk[b];
@@ -60,7 +64,7 @@ export function weightOf(keys: readonly Events[], { hazard }: CommonBins): numbe
  * The statistic is the sum of (conversions - expected)^2 / expected over the keys, which is conservative (Peto and Peto 1972). Chi-square
  * with f degrees of freedom exceeds f + 2 sqrt(2 f) with a probability of 4 to 5 %.
  */
-export function lawsDiffer(keys: readonly Events[], { hazard }: Pick<CommonBins, "hazard">): boolean {
+export function lawsDiffer(keys: readonly Events[], { hazard }: PooledBins): boolean {
   let [statistic, freedom] = [0, -1];
   for (const { events, risk } of keys) {
     let [difference, expected] = [0, 0];
@@ -78,7 +82,7 @@ export function lawsDiffer(keys: readonly Events[], { hazard }: Pick<CommonBins,
 }
 
 /** P(delay < end of bin) of a key. */
-export function ownLaw({ events, risk }: Events, { below, hazard }: CommonBins, weight: number): Float64Array {
+export function ownLaw({ events, risk }: Events, { below, hazard }: PooledBins, weight: number): Float64Array {
   const own = new Float64Array(below.length);
   let chance = 1;
   for (let b = below.length - 1; b >= 0; b--) {

@@ -1,7 +1,8 @@
 import { type Evaluation, tooFew } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { effectiveRewards, stated } from "../../../src/evaluation/estimate/enough.ts";
-import { ProductLimit } from "../../../src/evaluation/log/maturity.ts";
+import { LawsByProduct } from "../../../src/evaluation/log/laws-by-product.ts";
+import { ProductLimit } from "../../../src/evaluation/log/product-limit.ts";
 import { geometric } from "../../../src/simulation/delay-law.ts";
 import { stream } from "../../../src/simulation/stream.ts";
 import { drawn, estimateIn, evaluated, LOGGED, RATES } from "../../support/logs/logged-decisions.ts";
@@ -136,7 +137,7 @@ describe("intervals", () => {
     const held = [0, 0, 0, 0];
     for (let run = 0; run < runs; run++) {
       const random = stream("held", run);
-      const log = drawn(1800, random, () => geometric(60).draw(random));
+      const log = drawn(2400, random, () => geometric(60).draw(random));
       const result = await evaluated(log, { window: { ms: windowMs } });
       expect(result.immature.decisions).toBeGreaterThan(0.1);
       estimatesOf(result).forEach(({ value, low, high }, i) => {
@@ -159,9 +160,10 @@ describe("intervals", () => {
 
 describe("the number of effective rewards", () => {
   it.each([0.1, 0.3, 0.7, 1 / 3])("is ten with ten rewards, if each has the weight 1 / %d", (probability) => {
-    const rows = Array.from({ length: 100 }, () => ({ count: 1 }));
-    const learnt = Array.from({ length: 100 }, (_, i) => Number(i < 10));
-    const effective = effectiveRewards(rows, () => 1 / probability, { learnt, greatest: 1 });
+    const one = Float64Array.of(1);
+    const row = { place: 0, count: 1, product: 0, ages: one, maturities: one, factors: one };
+    const rows = Array.from({ length: 100 }, (_, i) => ({ ...row, rewards: Float64Array.of(Number(i < 10)) }));
+    const effective = effectiveRewards(rows, () => 1 / probability, { learnt: rows, greatest: 1 });
     const estimate = { value: 0.1, low: 0, high: 1 };
     expect(stated(() => estimate, { effective, size: 100, of: "decisions" })).toBe(estimate);
     expect(stated(() => estimate, { effective: 0.99 * effective, size: 100, of: "decisions" })).toEqual(tooFew(2, "decisions"));
@@ -191,23 +193,26 @@ describe("the probability that a conversion has come", () => {
     }
   });
 
-  it("moves a sum, when a conversion is left out, by what the influence says", () => {
+  it.each([
+    ["all alike", [30, 30], 0.2],
+    // Their influence is raised for the error of the prior.
+    ["one is slow", [10, 60], 0.4],
+  ])("moves a sum, when a conversion is left out, by what the influence says: %s", (_, means, tolerance) => {
     const random = stream("influence");
-    const seen = Array.from({ length: 900 }, () => ({ delay: geometric(30).draw(random), bound: random() * 100 })).filter(
-      ({ delay, bound }) => delay <= bound,
-    );
+    const seen = Array.from({ length: 800 }, (_, i) => {
+      const product = i % 2;
+      return { product, delay: geometric(means[product]).draw(random), bound: random() * 100 };
+    }).filter(({ delay, bound }) => delay <= bound);
     const ages = Float64Array.from({ length: 50 }, () => 20 + random() * 80);
-    const sum = (law: ProductLimit): number => ages.reduce((total, age) => total + 1 / law.at(age), 0);
-    const law = new ProductLimit(seen);
-    const influence = law.influence(
-      ages,
-      ages.map((age) => 1 / law.at(age)),
-    );
-    expect(influence.reduce((total, each) => total + each, 0)).toBeCloseTo(0, 8);
-    for (const [i, each] of influence.entries()) {
-      if (i % 9 > 0) continue;
-      const without = sum(new ProductLimit(seen.toSpliced(i, 1)));
-      expect(sum(law) - without).toBeCloseTo(each, 1);
-    }
+    const products = Array.from(ages, (_, i) => i % 2);
+    const valuesOf = (law: LawsByProduct) => ages.map((age, i) => 1 / law.at(age, products[i]));
+    const sum = (law: LawsByProduct): number => valuesOf(law).reduce((total, each) => total + each, 0);
+    const law = new LawsByProduct(seen, 100);
+    const influence = law.influence({ ages, values: valuesOf(law), products });
+    expect(influence.reduce((total, each) => total + each, 0)).toBeCloseTo(0, 6);
+    const all = influence.reduce((squares, each) => squares + each ** 2, 0);
+    let squares = 0;
+    for (const i of influence.keys()) squares += (sum(law) - sum(new LawsByProduct(seen.toSpliced(i, 1), 100))) ** 2;
+    expect(Math.abs(all / squares - 1)).toBeLessThan(tolerance);
   });
 });

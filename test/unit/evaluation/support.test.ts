@@ -132,14 +132,24 @@ describe("too few", () => {
     expect(isTooFew(more.ips)).toBe(false);
   });
 
-  it("days of a log whose conversions take longer", async () => {
+  it("days of a log whose refunds take longer than the evaluated part is old", async () => {
     const random = stream("days");
     const day = 86_400_000;
     const log = Array.from({ length: 2000 }, (_, i): LoggedDecision => {
-      const shownAt = (i / 2000) * 2 * day;
-      return { shownAt, count: 1, index: 0, probability: 1, conversions: [{ at: shownAt + random() * 14 * day, reward: 1 }] };
+      const shownAt = (i / 2000) * 20 * day;
+      const [at, back] = [shownAt + random() * day, shownAt + (12 + random()) * day];
+      const order = { at, reward: 1, eventId: "order" };
+      return {
+        shownAt,
+        count: 1,
+        index: 0,
+        probability: 1,
+        conversions: back < 20 * day ? [order, { ...order, at: back, reward: 0 }] : [order],
+      };
     });
-    const { logged: own } = await evaluate({ log, policy: () => [1], asOf: 2 * day, window: { ms: 14 * day } });
-    expect(own).toEqual({ tooFew: { more: 2, of: "days" } });
+    const asked = { log, policy: () => [1], asOf: 20 * day, window: { ms: 14 * day } };
+    expect((await evaluate(asked)).logged).toEqual({ tooFew: { more: 3, of: "days" } });
+    const older = await evaluate({ ...asked, evaluated: "older" });
+    expect(older.logged).toMatchObject({ value: expect.closeTo(0, 1) });
   });
 });

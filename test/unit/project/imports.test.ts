@@ -31,7 +31,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["#core-module", "src", "src/values", "src/core", "src/encoding", "src/model/linear", "type src/policy"],
     ...["src/evaluation/estimate", "src/evaluation/log"],
   ],
-  "src/evaluation/log": ["src/values", "src/ledger", "src/encoding", "src/model/goals", "type src/policy"],
+  "src/evaluation/log": ["src/values", "src/ledger", "src/encoding", "src/model/delay", "src/model/goals", "type src/policy"],
   "src/evaluation/estimate": ["src/values", "type src/core", "src/model/linear", "src/evaluation/log"],
   "src/evaluation/lists": [
     ...["#core-module", "src/values", "src/ledger", "src/core", "type src/encoding", "type src/policy"],
