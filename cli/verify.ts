@@ -6,7 +6,7 @@ import { archiveIn, headOf } from "./archive/folder.ts";
 import { ArchivedLog } from "./archive/whole-log.ts";
 import { prepared, unreadable, type Values } from "./command/command.ts";
 import { counted } from "./command/counted.ts";
-import { countingBar } from "./command/progress.ts";
+import { countingBars } from "./command/progress.ts";
 import { print } from "./command/terminal.ts";
 import { LogMismatch } from "./log/event-line.ts";
 import { textLines } from "./log/text-lines.ts";
@@ -27,15 +27,17 @@ Example: ${called} events.jsonl`;
 const options = { archive: { type: "string" } } as const;
 
 async function main({ archive: folder }: Values<typeof options>, file: string): Promise<void> {
-  const bar = countingBar("events");
+  const bars = countingBars("events checked", "events verified");
+  const [checked, verified] = bars.updates;
+  const progress = { checked, verified };
   const run = async () => {
     if (statSync(file).isDirectory()) {
       const archive = await archiveIn(file);
-      return verifyArchive(archive, headOf(archive), bar.update);
+      return verifyArchive(archive, headOf(archive), progress);
     }
-    return verify(() => textLines(file), bar.update, folder === undefined ? new ArchivedLog([]) : await archiveIn(folder));
+    return verify(() => textLines(file), progress, folder === undefined ? new ArchivedLog([]) : await archiveIn(folder));
   };
-  const { head, lines, last, tally } = await run().finally(bar.stop);
+  const { head, lines, last, tally } = await run().finally(bars.stop);
   const { decisions, elsewhere, before, conversions, digests } = tally;
   print(`${counted(lines, "event")} of model ${head.model}, up to event ${last}: all verified`);
   print(`  ${counted(decisions, "decision")} with probabilities, ${counted(conversions, "conversion")}, ${counted(digests, "digest")}`);

@@ -3,6 +3,8 @@
 import { isElsewhere } from "../../worker/domain/impression/impression.ts";
 import type { ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
+import { AwaitedConversions } from "./awaited.ts";
+import { Column } from "./column.ts";
 import type { EventLine, HeadLine } from "./event-line.ts";
 
 /** Facts about the lines of a shard that a replay needs in advance. */
@@ -20,9 +22,15 @@ export interface Needs {
   /** Versions of catalogues by which decisions of other versions were made, each with the place of the last such line. */
   readonly catalogues: ReadonlyMap<number, number>;
   readonly shards: ReadonlyMap<number, ShardNeeds>;
+  /** Numbers of places to decide for a list, by the place of the first line of those that follow each other. 0: up to that line's own. */
+  readonly lengths: Column;
+  /** The conversions of each impression, none of which has come. */
+  readonly awaited: AwaitedConversions;
   /** Where each shard last took over what it had learnt again, and under which configuration. */
   readonly relearnt?: { readonly at: ReadonlyMap<number, number>; readonly config: ModelConfig };
 }
+
+const PROGRESS_EVERY = 256;
 
 /** A shard without lines so far. */
 export const NO_NEEDS: ShardNeeds = { versions: new Map(), rollbacks: [] };
@@ -35,11 +43,17 @@ class Finding implements ShardNeeds {
   last = 0;
 }
 
+/** All that a decision depends on, except the length of its list. */
+export function questionOf({ id, version, context, decision }: ImpressionLine): string {
+  return JSON.stringify([decision?.first ?? id, version, context, decision?.asked, decision?.catalogue]);
+}
+
 /** Collects the needs. Isolates decide with older versions, and deferred impressions are learnt long after their decision. */
-export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>): Promise<Needs> {
+export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>, progress?: (done: number) => void): Promise<Needs> {
   const versions = new Map<number, number>();
   const catalogues = new Map<number, number>();
   const shards = new Map<number, Finding>();
+  const awaited = new AwaitedConversions();
   const shardOf = (shard: number) => {
     const found = shards.get(shard) ?? new Finding();
     shards.set(shard, found);
@@ -47,15 +61,27 @@ export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>): Promi
   };
   let relearnt: { readonly at: Map<number, number>; readonly config: ModelConfig } | undefined;
   let place = 0;
-  const decided = ({ version, decision }: ImpressionLine) => {
+  const lengths = new Column(Uint16Array);
+  let list: { readonly question: string; readonly place: number } | undefined;
+  const decided = (line: ImpressionLine) => {
+    const { version, decision } = line;
     if (decision === null || isElsewhere(decision)) return;
+    const question = questionOf(line);
+    if (list?.question === question) {
+      lengths.set(list.place, Math.max(lengths.get(list.place), decision.place + 1));
+      return;
+    }
+    list = { question, place };
     if (version < shardOf(0).last && version >= (relearnt?.at.get(0) ?? 0)) versions.set(version, place);
     if (decision.catalogue !== undefined) catalogues.set(decision.catalogue, place);
   };
   for await (const line of lines) {
     if (line.type === "model") continue;
     place++;
+    if (place % PROGRESS_EVERY === 0) progress?.(place);
     if (line.type === "impression") decided(line);
+    if (line.type === "conversion") awaited.count(line.impression);
+    if (line.type === "mark") list = undefined;
     if (line.type === "mark" && line.mark === "relearnt") {
       const { seq, shard = 0, content } = line;
       if (shard === 0) {
@@ -77,5 +103,5 @@ export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>): Promi
       }
     }
   }
-  return { lines: place, versions, catalogues, shards, ...(relearnt && { relearnt }) };
+  return { lines: place, versions, catalogues, shards, lengths, awaited, ...(relearnt && { relearnt }) };
 }

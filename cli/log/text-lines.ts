@@ -1,6 +1,6 @@
 // Splits files into lines as they are read, packed or not, so that a log of any size needs little memory.
 
-import { createReadStream } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { LogMismatch } from "./event-line.ts";
@@ -18,8 +18,12 @@ const OTHERS: readonly (readonly [string, readonly number[]])[] = [
   ["Parquet: give its folder instead of the file", [0x50, 0x41, 0x52, 0x31]],
 ];
 
-/** The lines of a file of text, as `linesOfBytes`. A file whose name ends with .gz is unpacked. */
+/**
+ * The lines of a file of text, as `linesOfBytes`. A file whose name ends with .gz is unpacked.
+ * @throws {LogMismatch} for a pipe, because a log is read twice.
+ */
 export async function* textLines(file: string): AsyncGenerator<string> {
+  if (statSync(file).isFIFO()) throw new LogMismatch("expected a file, which is read twice, got a pipe: save the log as a file first");
   const bytes = createReadStream(file);
   try {
     // The loop over the lines throws the error, so the callback ignores it.

@@ -1,7 +1,9 @@
 /** States at versions that later events need. */
 export class KeptStates<State> {
   readonly #last: ReadonlyMap<number, number>;
-  readonly #due: number[];
+  /** The versions in order, and the place of the next one. */
+  readonly #due: readonly number[];
+  #next = 0;
   readonly #kept = new Map<number, State>();
 
   /** @param last the versions, each with the place of the last line that needs it. */
@@ -15,9 +17,9 @@ export class KeptStates<State> {
    * @param next number of the next event. @param place of its line. @param state undefined before the first.
    */
   keep(next: number, place: number, state: () => State | undefined): void {
-    for (; this.#due.length > 0 && this.#due[0] < next; this.#due.shift()) {
+    for (; this.#due[this.#next] < next; this.#next++) {
       const present = state();
-      if (present) this.#kept.set(this.#due[0], present);
+      if (present) this.#kept.set(this.#due[this.#next], present);
     }
     for (const version of this.#kept.keys()) {
       if ((this.#last.get(version) as number) < place) this.#kept.delete(version);

@@ -14,7 +14,7 @@ import { featurizer, startModel } from "../../worker/domain/model/model.ts";
 import { mergedPolicies, type Policies, restorePolicies } from "../../worker/domain/model/policies.ts";
 import { differences, differencesText } from "../../worker/domain/model/reconfiguration.ts";
 import { type EventLine, type HeadLine, LogMismatch, nameOf } from "../log/event-line.ts";
-import { type Needs, NO_NEEDS } from "../log/needs.ts";
+import { type Needs, NO_NEEDS, questionOf } from "../log/needs.ts";
 import { KeptStates } from "./kept-states.ts";
 import { partsOf, ReplayedShard } from "./replayed-shard.ts";
 
@@ -53,7 +53,7 @@ export class Replay {
   #place = 0;
   /** Number of the last event of shard 0. */
   #version = 0;
-  #last?: { readonly of: string; readonly decided: Decided };
+  #last?: { readonly question: string; readonly decided: Decided };
 
   constructor(needs: Needs) {
     this.#needs = needs;
@@ -71,6 +71,7 @@ export class Replay {
       shard.advance(line.seq, this.#place);
       if (!line.shard) this.#keep(line.seq);
       await this.#replay(line, shard);
+      if (line.type === "conversion") shard.ledger.pass(line);
       if (line.shard) return;
       this.#version = line.seq;
       if (line.type !== "mark" || line.mark !== "merged") this.#merged = undefined;
@@ -93,7 +94,7 @@ export class Replay {
     const { config } = this.#known();
     // A line's shard is a whole number.
     if (number >= config.shards) throw new LogMismatch(`shard: expected a number from 0 to ${config.shards - 1}, got ${number}`);
-    const shard = new ReplayedShard(this.#needs.shards.get(number) ?? NO_NEEDS, await startModel(config));
+    const shard = new ReplayedShard(this.#needs.shards.get(number) ?? NO_NEEDS, await startModel(config), this.#needs.awaited);
     this.#shards.set(number, shard);
     return shard;
   }
@@ -213,14 +214,14 @@ export class Replay {
   async #decidedAgain(line: ImpressionLine & EventLine): Promise<Decided> {
     const { id, decision, version, context } = line;
     const { first = id, place = 0, asked = {} } = decision ?? {};
-    const of = JSON.stringify([first, version, context, asked, decision?.catalogue]);
-    if (this.#last?.of === of && this.#last.decided.rows.length > place) return this.#last.decided;
+    const question = questionOf(line);
+    if (this.#last?.question === question) return this.#last.decided;
     const learnt = this.#isPresent(version, line) ? { ...this.#known(), policies: this.#policies() } : await this.#stateAt(version);
     const state = line.arm === "catalogue" ? { ...learnt, ...(await unlearnt(learnt.config)) } : learnt;
     const catalogue = decision?.catalogue === undefined ? state.catalogue : this.#catalogueAt(decision.catalogue, line);
-    const request = { context: context ?? undefined, exclude: [], limit: place + 1, ...asked };
+    const request = { context: context ?? undefined, exclude: [], limit: this.#needs.lengths.get(this.#place) || place + 1, ...asked };
     const decided = decideAs((count) => Array.from({ length: count }, () => first), { ...state, catalogue, version }, request, NO_KEYS);
-    this.#last = { of, decided };
+    this.#last = { question, decided };
     return decided;
   }
 

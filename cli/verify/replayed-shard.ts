@@ -1,21 +1,24 @@
 import type { ConversionLine, ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
 import { type Policies, restorePolicies } from "../../worker/domain/model/policies.ts";
+import type { AwaitedConversions } from "../log/awaited.ts";
 import { type EventLine, LogMismatch } from "../log/event-line.ts";
 import type { ShardNeeds } from "../log/needs.ts";
 import { KeptStates } from "./kept-states.ts";
 import { Ledger } from "./ledger.ts";
+import { Rollbacks } from "./rollbacks.ts";
 
 /** A shard of a replayed model: its impressions, and the policies that learn them. A model without shards is one. */
 export class ReplayedShard {
-  readonly ledger = new Ledger();
-  readonly #rollbacks: ShardNeeds["rollbacks"];
+  readonly ledger: Ledger;
+  readonly #rollbacks: Rollbacks;
   readonly #kept: KeptStates<readonly Uint8Array[]>;
   #policies: Policies;
   #seq = 0;
 
-  constructor({ versions, rollbacks }: ShardNeeds, policies: Policies) {
-    this.#rollbacks = rollbacks;
+  constructor({ versions, rollbacks }: ShardNeeds, policies: Policies, awaited: AwaitedConversions) {
+    this.#rollbacks = new Rollbacks(rollbacks);
+    this.ledger = new Ledger(this.#rollbacks, awaited);
     this.#kept = new KeptStates(versions);
     this.#policies = policies;
   }
@@ -45,7 +48,7 @@ export class ReplayedShard {
 
   show(line: ImpressionLine & EventLine, config: ModelConfig): void {
     const { round, state, seq, archivedAt } = line;
-    const expected = this.#isUndone(seq, archivedAt) ? "void" : "live";
+    const expected = this.#rollbacks.undid(seq, archivedAt) ? "void" : "live";
     if (round !== null && state !== expected) throw new LogMismatch(`state: expected ${expected}, got ${state}`);
     this.ledger.show(this.#policies, line, config);
   }
@@ -56,12 +59,7 @@ export class ReplayedShard {
 
   /** Whether the conversion counted on arrival. Conversions that a later rollback reverted did. */
   #counted({ seq, status, archivedAt }: ConversionLine & EventLine): boolean {
-    return status === "applied" || status === "conflict" || (status === "void" && this.#isUndone(seq, archivedAt));
-  }
-
-  /** Whether a rollback has undone an event. A row of the archive does not show rollbacks after its version. */
-  #isUndone(seq: number, archivedAt = Number.POSITIVE_INFINITY): boolean {
-    return this.#rollbacks.some(({ to, at }) => to < seq && seq < at && at <= archivedAt);
+    return status === "applied" || status === "conflict" || (status === "void" && this.#rollbacks.undid(seq, archivedAt));
   }
 
   async rollBack(to: number, config: ModelConfig): Promise<void> {

@@ -8,19 +8,23 @@ import { Replay } from "./replay.ts";
 
 const PROGRESS_EVERY = 256;
 
-type Progress = (done: number, all: number) => void;
+/** Called now and then with the number of events, in the first reading and in the second one. */
+interface Progress {
+  checked(done: number, all: number): void;
+  verified(done: number, all: number): void;
+}
 
 /**
  * Reads a log twice. The first pass checks receipts and finds the states that later events need. The second pass replays the log.
- * @param texts returns the log's lines from the beginning at each call. @param progress is called now and then with the number of events.
- * @param archive the rows that the model has forgotten. @returns the head of the log, the number of its events, the number of the last
+ * @param texts returns the log's lines from the beginning at each call. @param archive the rows that the model has forgotten. @returns the head of the log, the number of its events, the number of the last
  * event, and what was verified.
  * @throws {LogMismatch} naming the first event that differs. @throws {ArchiveError} naming a file that is missing, differs or is damaged.
  */
 export async function verify(texts: () => Texts, progress?: Progress, archive = new ArchivedLog([])) {
   const head = await headOf(texts(), archive);
   const forgotten = archive.before(head);
-  const needs = await needsOf(wholeLog(archive, single(linesOf(texts(), { receipts: true }))));
+  const checked = (done: number) => progress?.checked(done, head.lines + forgotten.rows);
+  const needs = await needsOf(wholeLog(archive, single(linesOf(texts(), { receipts: true }))), checked);
   const log = wholeLog(archive, linesOf(texts(), { receipts: false }));
   const { done, last, replay } = await replayed(log, needs, forgotten.volumes, progress);
   replay.finish(head);
@@ -30,7 +34,7 @@ export async function verify(texts: () => Texts, progress?: Progress, archive = 
 /** Verifies an archive without the log after it. @throws as `verify` does. */
 export async function verifyArchive(archive: ArchivedLog, head: HeadLine, progress?: Progress) {
   archive.checkWhole(head.generation, head.horizon);
-  const needs = await needsOf(consecutive(archive));
+  const needs = await needsOf(consecutive(archive), (done) => progress?.checked(done, archive.rows));
   const { done, last, replay } = await replayed(consecutive(archive), needs, archive.volumes, progress);
   replay.settle(Number.POSITIVE_INFINITY);
   return { head, lines: done, last, tally: replay.tally };
@@ -55,14 +59,14 @@ async function replayed(
 ): Promise<{ readonly done: number; readonly last: number; readonly replay: Replay }> {
   const replay = new Replay(needs);
   const settling = settlingOf(volumes, needs);
-  progress?.(0, needs.lines);
+  progress?.verified(0, needs.lines);
   let [last, done] = [0, 0];
   for await (const line of lines) {
     if (line.type === "model") continue;
     for (; settling.length > 0 && settling[0].after < line.seq; settling.shift()) replay.settle(settling[0].until);
     await replay.replay(line);
     last = line.seq;
-    if (++done % PROGRESS_EVERY === 0) progress?.(done, needs.lines);
+    if (++done % PROGRESS_EVERY === 0) progress?.verified(done, needs.lines);
   }
   return { done, last, replay };
 }

@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
+import { AwaitedConversions } from "../../../cli/log/awaited.ts";
 import { LogMismatch } from "../../../cli/log/event-line.ts";
 import { Ledger } from "../../../cli/verify/ledger.ts";
+import { Rollbacks } from "../../../cli/verify/rollbacks.ts";
 import type { ConversionLine, ImpressionLine } from "../../../worker/domain/log/log-line.ts";
 import type { ModelConfig } from "../../../worker/domain/model/model.ts";
 import type { Policies } from "../../../worker/domain/model/policies.ts";
@@ -54,9 +56,16 @@ const said = (fields: Partial<ConversionLine> = {}) =>
     ...fields,
   }) as ConversionLine;
 
+/** A ledger that knows which conversions and rollbacks come. */
+function ledgerFor(conversions: readonly ConversionLine[], rollbacks: readonly { to: number; at: number }[] = []): Ledger {
+  const awaited = new AwaitedConversions();
+  for (const { impression } of conversions) awaited.count(impression);
+  return new Ledger(new Rollbacks(rollbacks), awaited);
+}
+
 /** The policy's calls for the conversions of one impression, or the error. */
 function learnt(...lines: [ConversionLine, boolean?][]): unknown {
-  const [ledger, { policies, observed }] = [new Ledger(), listening()];
+  const [ledger, { policies, observed }] = [ledgerFor([said(), ...lines.map(([line]) => line)]), listening()];
   ledger.show(policies, shown(), config);
   try {
     for (const [line, counts = true] of lines) ledger.convert(policies, line, counts, config);
@@ -137,7 +146,7 @@ it.each([
 });
 
 it("takes an orphan of an impression that was never shown, or not yet", () => {
-  const [ledger, { policies, observed }] = [new Ledger(), listening()];
+  const [ledger, { policies, observed }] = [ledgerFor([said(), said({ impression: "b" })]), listening()];
   ledger.show(policies, shown({ state: "deferred", round: null }), config);
   for (const impression of ["a", "b"]) ledger.convert(policies, said({ impression, status: "orphan" }), false, config);
   expect(() => ledger.convert(policies, said(), true, config)).toThrow(/no live impression/);
@@ -145,7 +154,7 @@ it("takes an orphan of an impression that was never shown, or not yet", () => {
 });
 
 it("refuses an impression that stands there twice, or has another round than comes next", () => {
-  const [ledger, { policies }] = [new Ledger(), listening()];
+  const [ledger, { policies }] = [ledgerFor([]), listening()];
   expect(() => ledger.show(policies, shown({ round: 2 }), config)).toThrow("round: expected 1, got 2");
   ledger.show(policies, shown(), config);
   expect(() => ledger.show(policies, shown({ round: 2 }), config)).toThrow("expected one line per impression");
@@ -154,10 +163,13 @@ it("refuses an impression that stands there twice, or has another round than com
 
 it("forgets at a rollback what came after the version, and nothing that came with it", () => {
   const outcomes = (seq: number, lines: readonly ImpressionLine[]) => {
-    const [ledger, { policies }] = [new Ledger(), listening()];
+    const conversions = [said({ seq: 5 }), said({ seq: 6, event: "two", at: SHOWN + 6, reward: 0.5 })];
+    const [ledger, { policies }] = [ledgerFor(conversions, [{ to: seq, at: 9 }]), listening()];
     for (const line of lines) ledger.show(policies, line, config);
-    ledger.convert(policies, said({ seq: 5 }), true, config);
-    ledger.convert(policies, said({ seq: 6, event: "two", at: SHOWN + 6, reward: 0.5 }), true, config);
+    for (const line of conversions) {
+      ledger.convert(policies, line, true, config);
+      ledger.pass(line);
+    }
     ledger.rollBack(seq, config);
     return () => ledger.checkOutcomes();
   };

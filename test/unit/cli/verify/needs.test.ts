@@ -6,7 +6,14 @@ import { config } from "../../../support/logs/registered-log.ts";
 
 const head = { type: "model", model: "shop" };
 const decision = { score: 0, mean: 0, width: 0.1, probability: 0.5, place: 0, candidates: 2 };
-const shown = (seq: number, version: number, fields: object = {}) => ({ type: "impression", seq, version, decision, ...fields });
+const shown = (seq: number, version: number, fields: object = {}) => ({
+  type: "impression",
+  seq,
+  id: `i${seq}`,
+  version,
+  decision,
+  ...fields,
+});
 const mark = (seq: number, name: string, content: object = {}, fields: object = {}) => ({
   type: "mark",
   seq,
@@ -19,9 +26,10 @@ async function needs(...lines: object[]) {
   async function* all() {
     yield* [head, ...lines];
   }
-  const { versions, catalogues, shards, ...rest } = await needsOf(all() as never);
+  const { versions, catalogues, shards, lengths, awaited: _, ...rest } = await needsOf(all() as never);
   return {
     ...rest,
+    lengths: lines.map((_, i) => lengths.get(i + 1)),
     versions: Object.fromEntries(versions),
     catalogues: Object.fromEntries(catalogues),
     shards: Array.from(shards, ([shard, own]) => [shard, Object.fromEntries(own.versions), own.rollbacks] as const),
@@ -31,7 +39,15 @@ async function needs(...lines: object[]) {
 it("needs each earlier version that decided, up to its last line", async () => {
   const found = await needs(mark(1, "configuration"), shown(2, 1), shown(3, 1), shown(4, 3), shown(5, 1));
   // The version just before a line is at hand.
-  expect(found).toEqual({ lines: 5, versions: { 1: 5 }, catalogues: {}, shards: [[0, {}, []]] });
+  expect(found).toEqual({ lines: 5, lengths: [0, 0, 0, 0, 0], versions: { 1: 5 }, catalogues: {}, shards: [[0, {}, []]] });
+});
+
+it("needs no version for the later lines of a list, whose decision is at hand, but its length", async () => {
+  const of = (place: number, first?: string) => ({ decision: { ...decision, place, first } });
+  const lists = [shown(2, 1, of(0)), shown(3, 1, of(1, "i2")), shown(4, 1, of(2, "i2")), shown(5, 4, of(0)), shown(6, 4, of(3, "i5"))];
+  const apart = [shown(7, 6), shown(8, 6, of(1, "i2"))];
+  const found = await needs(mark(1, "configuration"), ...lists, ...apart, mark(9, "actions"), shown(10, 6, of(2, "i2")));
+  expect(found).toMatchObject({ lengths: [0, 3, 0, 0, 4, 0, 0, 0, 0, 0], versions: { 6: 10 } });
 });
 
 it("needs no version of what was decided elsewhere", async () => {
@@ -87,6 +103,7 @@ it("needs nothing from before a model learnt its log again", async () => {
   const found = await needs(...lines, relearnt(9, { shard: 1 }));
   expect(found).toEqual({
     lines: 9,
+    lengths: Array.from({ length: 9 }, () => 0),
     versions: { 5: 8 },
     catalogues: {},
     shards: [

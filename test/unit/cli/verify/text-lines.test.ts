@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -74,6 +75,13 @@ describe("a file whose name ends with .gz", () => {
   it("is missing by its name", async () => {
     await expect(collected(textLines("missing.jsonl.gz"))).rejects.toThrow("ENOENT");
   });
+});
+
+it("refuses a pipe, which cannot be read twice", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "text-lines-"));
+  execFileSync("mkfifo", [join(folder, "log")]);
+  await expect(collected(textLines(join(folder, "log")))).rejects.toThrow("got a pipe: save the log as a file first");
+  await rm(folder, { recursive: true });
 });
 
 it("refuses a line of more than 32 MiB before it is in memory", async () => {

@@ -45,15 +45,17 @@ it("compares the state at the end with the digest of the head", async () => {
 
 it("reports its progress at the beginning and every 256 events", async () => {
   const lines = [configuration, ...Array.from({ length: 512 }, (_, i) => impressionAt(i + 2, i + 1, START + i))];
-  const progress: [number, number][] = [];
-  await verify(
-    () => sealed([headOf(513, 513), ...lines]),
-    (done, all) => void progress.push([done, all]),
-  );
+  const progress: [string, number, number][] = [];
+  await verify(() => sealed([headOf(513, 513), ...lines]), {
+    checked: (...each) => void progress.push(["checked", ...each]),
+    verified: (...each) => void progress.push(["verified", ...each]),
+  });
   expect(progress).toEqual([
-    [0, 513],
-    [256, 513],
-    [512, 513],
+    ["checked", 256, 513],
+    ["checked", 512, 513],
+    ["verified", 0, 513],
+    ["verified", 256, 513],
+    ["verified", 512, 513],
   ]);
 });
 
