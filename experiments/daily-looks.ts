@@ -27,6 +27,10 @@ export interface LookWorld {
   readonly perDay: number;
   /** Mean delay of conversions in days, default 3. */
   readonly meanDelay?: number;
+  /** Mean delay in the treatment, if it differs. */
+  readonly treatmentDelay?: number;
+  /** Lists of each visitor. The arm is that of the visitor, and so is the rate: few visitors convert, and often. Default: one. */
+  readonly visits?: number;
   /** Probability that a list has more than one impression. The visitor of a list has a rate of their own, so these depend. */
   readonly longer: number;
   /** Default: half of the lists. */
@@ -37,6 +41,9 @@ export interface LookWorld {
 }
 
 export interface Shown {
+  readonly visitor: number;
+  /** Default: there is one. */
+  readonly product?: number;
   readonly shownAt: number;
   readonly size: number;
   readonly delays: readonly number[];
@@ -48,19 +55,24 @@ export interface Shown {
 const HALVES: readonly SharePhase[] = [{ from: 0, share: 0.5 }];
 
 /** All lists of an experiment, in order of time. */
-export function shownLists({ seed, lift, perDay, longer, meanDelay = 3, shares = HALVES, rate = () => 0.05 }: LookWorld): Shown[] {
+export function shownLists(world: LookWorld): Shown[] {
+  const { seed, lift, perDay, longer, meanDelay = 3, treatmentDelay = meanDelay, visits, shares = HALVES, rate = () => 0.05 } = world;
   const random = stream("looks", seed);
+  const visitors = Array.from({ length: visits ? (perDay * HORIZON) / visits : 0 }, () => ({ uniform: random(), keen: random() < 0.1 }));
   return Array.from({ length: perDay * HORIZON }, (_, i) => {
     const shownAt = i / perDay;
     const stratum = shares.findLastIndex(({ from }) => from <= shownAt);
-    const arm = random() < shares[stratum].share ? "control" : "treatment";
+    const visitor = visits ? random.below(visitors.length) : i;
+    const arm = (visitors[visitor]?.uniform ?? random()) < shares[stratum].share ? "control" : "treatment";
     const size = random() < longer ? 2 + Math.floor(2 * random()) : 1;
-    const mean = rate(shownAt) * (arm === "treatment" ? 1 + lift : 1);
+    const keen = visits ? (visitors[visitor].keen ? 10 : 0) : 1;
+    const mean = keen * rate(shownAt) * (arm === "treatment" ? 1 + lift : 1);
+    const late = arm === "treatment" ? treatmentDelay : meanDelay;
     const own = longer > 0 ? mean * 2 * random() : mean;
     const converting = Array.from({ length: size }, () => random() < own).filter((each) => each);
     // Exponential delays, cut at the window: the base rate is that of conversions that count.
-    const delays = converting.map(() => -meanDelay * Math.log(1 - random() * (1 - Math.exp(-WINDOW / meanDelay))));
-    return { shownAt, size, delays, arm, stratum };
+    const delays = converting.map(() => -late * Math.log(1 - random() * (1 - Math.exp(-WINDOW / late))));
+    return { visitor, shownAt, size, delays, arm, stratum };
   });
 }
 
@@ -71,8 +83,8 @@ const VIEWS: Readonly<Record<LookTest, { readonly delayed: number; readonly unti
   waiting: { delayed: 1, until: (day) => day - WINDOW },
 };
 
-/** The statement of a test on a day. */
-export function look(all: readonly Shown[], day: number, test: LookTest): ArmComparison {
+/** The statement of a test on a day. @param window in days */
+export function look(all: readonly Shown[], day: number, test: LookTest, window = WINDOW): ArmComparison {
   const { delayed, until } = VIEWS[test];
   const stepOf = (time: number): number => Math.floor(time * STEPS) / STEPS;
   const seen = all.filter(({ shownAt }) => shownAt <= until(day));
@@ -89,7 +101,7 @@ export function look(all: readonly Shown[], day: number, test: LookTest): ArmCom
     };
     return { control: of("control"), treatment: of("treatment") };
   });
-  const estimate = new DelayEstimate({ window: WINDOW });
+  const estimate = new DelayEstimate({ window });
   for (const { shownAt, size } of seen) estimate.show(shownAt, size);
   for (const { shownAt, delays } of seen) {
     for (const delay of delays) if (shownAt + delayed * delay <= day) estimate.convert({ shownAt, at: shownAt + delayed * delay });

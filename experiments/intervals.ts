@@ -16,20 +16,30 @@ const TOGETHER = 10;
 
 const USAGE = `Simulates worlds whose truth is known, and counts how often each stated 95 % interval holds it.
 
-Usage: npm run intervals -- [--figure ID] [--runs N] [--write]
+Usage: npm run intervals -- [--figure ID] [--only TEXT]... [--runs N] [--write]
 
   --figure ID  one figure only: ${figures.map(({ id }) => id).join(", ")}
+  --only TEXT  only worlds whose name has this text; may be repeated
   --runs N     simulated worlds for each setting (default: the figure's own number)
   --write      keep the results in ${RESULTS}, and the tables in ${DOCUMENT}
 
-Example: npm run intervals -- --figure ${figures[0]?.id} --runs 100`;
+Example: npm run intervals -- --figure ${figures[0]?.id} --only "half slow" --runs 100`;
 
-const options = { figure: { type: "string" }, runs: { type: "string" }, write: { type: "boolean", default: false } } as const;
+const options = {
+  figure: { type: "string" },
+  only: { type: "string", multiple: true },
+  runs: { type: "string" },
+  write: { type: "boolean", default: false },
+} as const;
 
 async function main(values: Values<typeof options>): Promise<void> {
-  const chosen = figures.filter(({ id }) => values.figure === undefined || values.figure === id);
-  if (chosen.length === 0)
-    throw new UsageError(`--figure: expected one of ${figures.map(({ id }) => id).join(", ")}, got ${values.figure}`);
+  const named = figures.filter(({ id }) => values.figure === undefined || values.figure === id);
+  if (named.length === 0) throw new UsageError(`--figure: expected one of ${figures.map(({ id }) => id).join(", ")}, got ${values.figure}`);
+  const wanted = (setting: string): boolean => values.only === undefined || values.only.some((text) => setting.includes(text));
+  const chosen = named
+    .map((figure) => ({ ...figure, settings: figure.settings.filter(wanted) }))
+    .filter(({ settings }) => settings.length > 0);
+  if (chosen.length === 0) throw new UsageError(`--only: expected a part of the name of a world, got ${values.only?.join(", ")}`);
   const runs = values.runs === undefined ? undefined : wholeNumber("--runs", values.runs, 1);
   const pool = new Tinypool({ filename: new URL("./intervals/pool-worker.ts", import.meta.url).href, maxThreads: availableParallelism() });
   for (const figure of chosen) {
@@ -53,19 +63,24 @@ async function simulated(pool: Tinypool, { id, settings }: StatedFigure, runs: n
         bar.increment(batch.length);
         return all;
       });
-      return coverageOf(id, setting, (await Promise.all(parts)).flat());
+      return coverageOf(id, setting, runs, (await Promise.all(parts)).flat());
     }),
   );
   bar.stop();
   return rows.flat();
 }
 
-/** Replaces one figure's rows in the results, and its table in the document. */
+/** Replaces the rows of some worlds in the results, and the figure's table in the document. */
 async function keep({ id }: StatedFigure, rows: readonly Coverage[]): Promise<void> {
   const before: Coverage[] = JSON.parse(await readFile(RESULTS, "utf8"));
-  const all = figures.flatMap((figure) => (figure.id === id ? rows : before.filter((row) => row.figure === figure.id)));
-  await writeFile(RESULTS, `${JSON.stringify(all, null, 1)}\n`);
-  await writeFile(DOCUMENT, withTables(await readFile(DOCUMENT, "utf8"), { [`intervals-${id}`]: coverageTable(rows) }));
+  const isPlayed = ({ figure, setting }: Coverage): boolean => rows.some((row) => row.figure === figure && row.setting === setting);
+  const known = [...rows, ...before.filter((row) => !isPlayed(row))];
+  const all = figures.flatMap((figure) =>
+    figure.settings.flatMap((setting) => known.filter((row) => row.figure === figure.id && row.setting === setting)),
+  );
+  await writeFile(RESULTS, `[\n${all.map((each) => JSON.stringify(each)).join(",\n")}\n]\n`);
+  const own = all.filter(({ figure }) => figure === id);
+  await writeFile(DOCUMENT, withTables(await readFile(DOCUMENT, "utf8"), { [`intervals-${id}`]: coverageTable(own) }));
 }
 
 await command({ usage: USAGE, options, run: main });

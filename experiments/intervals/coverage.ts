@@ -1,3 +1,4 @@
+import { table } from "../../cli/command/markdown.ts";
 import type { Stated } from "./stated-figure.ts";
 
 /** How often the intervals of one metric hold the truth, over all worlds of a setting. */
@@ -5,43 +6,75 @@ export interface Coverage {
   readonly figure: string;
   readonly setting: string;
   readonly metric: string;
-  /** Simulated worlds, and the share of them for which the figure says "too few". */
+  /** Simulated worlds. */
+  readonly runs: number;
+  /** Looks at the metric in these worlds, and the share of them for which the figure says "too few". */
   readonly worlds: number;
   readonly tooFew: number;
   /** Shares of the stated intervals. Null if none was stated. */
   readonly held: number | null;
   readonly below: number | null;
   readonly above: number | null;
+  /** Mean of the stated values over that of the truths. Null if no value was stated, or all truths are 0. */
+  readonly ratio: number | null;
+  /** Mean width over that of an ideal interval. Null if no ideal is known. */
+  readonly width: number | null;
 }
 
 /** Counts by metric, in order of appearance. */
-export function coverageOf(figure: string, setting: string, all: readonly Stated[]): Coverage[] {
-  const metrics = [...new Set(all.map(({ metric }) => metric))];
-  return metrics.map((metric) => {
-    const rows = all.filter((row) => row.metric === metric);
-    const count = (result: Stated["result"]): number => rows.filter((row) => row.result === result).length;
-    const stated = rows.length - count("too few");
-    const share = (result: Stated["result"]): number | null => (stated === 0 ? null : count(result) / stated);
-    return {
-      figure,
-      setting,
-      metric,
-      worlds: rows.length,
-      tooFew: count("too few") / rows.length,
-      held: share("held"),
-      below: share("below"),
-      above: share("above"),
-    };
-  });
+export function coverageOf(figure: string, setting: string, runs: number, all: readonly Stated[]): Coverage[] {
+  return Array.from(
+    Map.groupBy(all, ({ metric }) => metric),
+    ([metric, rows]) => {
+      const count = (result: Stated["result"]): number => rows.filter((row) => row.result === result).length;
+      const intervals = rows.length - count("too few") - count("no interval");
+      const share = (result: Stated["result"]): number | null => (intervals === 0 ? null : count(result) / intervals);
+      const valued = rows.filter(({ value }) => value !== undefined);
+      const sum = (of: (row: Stated) => number): number => valued.reduce((total, row) => total + of(row), 0);
+      const truth = sum((row) => row.truth as number);
+      const widths = rows.flatMap(({ width = Number.NaN }) => (Number.isFinite(width) ? [width] : []));
+      return {
+        ...{ figure, setting, metric, runs, worlds: rows.length, tooFew: count("too few") / rows.length },
+        ...{ held: share("held"), below: share("below"), above: share("above") },
+        ratio: truth === 0 ? null : sum((row) => row.value as number) / truth,
+        width: widths.length === 0 ? null : widths.reduce((total, each) => total + each, 0) / widths.length,
+      };
+    },
+  );
 }
 
-const percent = (share: number | null): string => (share === null ? "" : `${(100 * share).toFixed(1)} %`);
+/** Standard errors beyond which a share is outside the promise of 93 to 98 % by more than chance. */
+const CLEAR = 2;
 
-/** A Markdown table of one figure. */
+/** Whether a share is outside the promise, and by more than the chance of its runs. */
+export function isOutside({ held, worlds, tooFew }: Coverage): boolean {
+  if (held === null) return false;
+  const error = (share: number): number => Math.sqrt((share * (1 - share)) / (worlds * (1 - tooFew)));
+  return held < 0.93 - CLEAR * error(0.93) || held > 0.98 + CLEAR * error(0.98);
+}
+
+const percent = (share: number): string => (100 * share).toFixed(1).replace(/^100\.0$/, "100");
+
+/** A metric of a setting: the share held, the ratio, the width, and how often there are too few. */
+function cell(row: Coverage | undefined): string {
+  if (!row) return "";
+  const { held, ratio, width, tooFew } = row;
+  const share = held === null ? [] : [isOutside(row) ? `**${percent(held)}**` : percent(held)];
+  const figures = [...share, ...[ratio, width].flatMap((each) => (each === null ? [] : [each.toFixed(2)]))].join("; ");
+  if (tooFew === 0) return figures;
+  return tooFew === 1 ? "too few" : `${figures} (too few: ${percent(tooFew)})`;
+}
+
+/** A Markdown table of one figure: a row for each setting, and a column for each metric. */
 export function coverageTable(rows: readonly Coverage[]): string {
-  const lines = rows.map(({ setting, metric, worlds, tooFew, held, below, above }) =>
-    [setting, metric, worlds, percent(held), percent(below), percent(above), percent(tooFew)].join(" | "),
+  const metrics = [...new Set(rows.map(({ metric }) => metric))];
+  const lines = Map.groupBy(rows, ({ setting }) => setting);
+  return table(
+    ["world", ...metrics, "runs"],
+    Array.from(lines, ([setting, own]) => [
+      setting,
+      ...metrics.map((name) => cell(own.find(({ metric }) => metric === name))),
+      `${own[0].runs}`,
+    ]),
   );
-  const head = ["world", "figure", "runs", "held", "truth below", "truth above", "too few"].join(" | ");
-  return [`| ${head} |`, "| --- | --- | --: | --: | --: | --: | --: |", ...lines.map((line) => `| ${line} |`)].join("\n");
 }

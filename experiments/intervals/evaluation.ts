@@ -10,33 +10,59 @@ import {
 } from "afterclick";
 import { drawRates, EXAMINATION, type KindList, ListPolicy, listLog } from "../../src/simulation/list-world.ts";
 import { type Stream, stream } from "../../src/simulation/stream.ts";
-import { type Stated, type StatedFigure, stated } from "./stated-figure.ts";
+import { DAY, exponential, HOUR, type Law, laws } from "./laws.ts";
+import { few, type Stated, type StatedFigure, stated } from "./stated-figure.ts";
 
 const ACTIONS = 4;
 const CONTEXTS = 3;
 const MINUTE = 60_000;
-const DAY = 86_400_000;
 const IDS = Array.from({ length: ACTIONS }, (_, action) => `${action}`);
-/** Amounts of orders. */
-const AMOUNTS = Array.from({ length: 40 }, (_, i) => 20 * Math.exp(0.7 * Math.sqrt(2) * (((i + 0.5) / 40) * 2 - 1)));
-const MEAN_AMOUNT = AMOUNTS.reduce((sum, each) => sum + each, 0) / AMOUNTS.length;
+/** Mean amount of an order. */
+const MEAN_AMOUNT = 20;
+/** Refunds come so much later than their orders. */
+const REFUNDS = { from: 2.5 * DAY, to: 7.5 * DAY };
+/** Of visitors who come back, few buy, and much. */
+const KEEN = { share: 0.1, factor: 10 };
+/** An evaluated policy that takes the same action always. */
+const PURE = { slow: ACTIONS - 1, quick: 0 };
 
 interface World {
   readonly decisions: number;
   readonly rate: number;
   /** Range of the logged log-odds. 0 is uniform. */
   readonly sharpness?: number;
-  /** Mean delay of purchases, and the length of the log. Default: at once. */
-  readonly delay?: number;
+  /** Law of the delays of purchases, and the length of the log. Default: at once. */
+  readonly law?: Law;
   readonly span?: number;
   readonly window?: number;
+  /** Half of the actions are slow by these laws, and the evaluated policy takes one always. */
+  readonly slow?: { readonly of: keyof typeof laws; readonly always: keyof typeof PURE };
   /** Clicks of weight 0 before or beside purchases. */
   readonly clicks?: "before" | "beside";
-  readonly amounts?: true;
+  /** Standard deviation of the logarithm of amounts. Default: purchases count 1. */
+  readonly sigma?: number;
+  /** Share of orders that are refunded. */
+  readonly refunded?: number;
+  /** Decisions of each visitor. Default: each visitor comes once. */
+  readonly each?: number;
+  /** Conversions become known at midnight, and the log is read at 16:00. */
+  readonly nightly?: true;
   readonly sampled?: true;
   /** The log never takes the last action. */
   readonly unsupported?: true;
 }
+
+const late = { decisions: 3000, rate: 0.1, span: 14 * DAY, window: 7 * DAY };
+const ofLaw = (name: keyof typeof laws, span: number): World => ({
+  ...late,
+  law: laws[name].alike,
+  span,
+  window: laws[name].alike.windowMs,
+});
+const halfSlow = (span: number, always: keyof typeof PURE): World => ({
+  ...{ decisions: 8000, rate: 0.05, span, window: 7 * DAY },
+  slow: { of: "lognormal", always },
+});
 
 const worlds: Record<string, World> = {
   "5 decisions": { decisions: 5, rate: 0.3 },
@@ -44,12 +70,24 @@ const worlds: Record<string, World> = {
   "500 decisions": { decisions: 500, rate: 0.1 },
   "5,000 decisions, skewed log": { decisions: 5000, rate: 0.05, sharpness: 4 },
   "50,000 decisions, rare conversions": { decisions: 50_000, rate: 0.004 },
-  "delays of seconds": { decisions: 2000, rate: 0.1, delay: 5000, span: DAY, window: 7 * DAY },
-  "delays of days, closed and open windows": { decisions: 3000, rate: 0.1, delay: 2 * DAY, span: 14 * DAY, window: 7 * DAY },
-  "delays of weeks, no window closed": { decisions: 3000, rate: 0.1, delay: 14 * DAY, span: 5 * DAY, window: 30 * DAY },
-  "purchases beside clicks": { decisions: 3000, rate: 0.1, delay: 2 * DAY, span: 14 * DAY, window: 7 * DAY, clicks: "beside" },
-  "a funnel": { decisions: 3000, rate: 0.1, delay: 2 * DAY, span: 14 * DAY, window: 7 * DAY, clicks: "before" },
-  "amounts, delays": { decisions: 4000, rate: 0.1, delay: DAY, span: 14 * DAY, window: 7 * DAY, amounts: true },
+  "lognormal, 14 days": ofLaw("lognormal", 14 * DAY),
+  "Weibull 0.4, 14 days": ofLaw("Weibull 0.4", 14 * DAY),
+  "Pareto 0.5, 14 days": ofLaw("Pareto 0.5", 14 * DAY),
+  "an hour or a week, 28 days": ofLaw("an hour or a week", 28 * DAY),
+  "an hour or a week, 6 days": ofLaw("an hour or a week", 6 * DAY),
+  "daily batches, 14 days": ofLaw("daily batches", 14 * DAY),
+  "delays of weeks, no window closed": { ...late, law: exponential(14 * DAY, 30 * DAY), span: 5 * DAY, window: 30 * DAY },
+  "half slow, 10 days, always a slow action": halfSlow(10 * DAY, "slow"),
+  "half slow, 10 days, always a quick action": halfSlow(10 * DAY, "quick"),
+  "half slow, 28 days, always a slow action": halfSlow(28 * DAY, "slow"),
+  "half slow, 28 days, always a quick action": halfSlow(28 * DAY, "quick"),
+  "nightly uploads, 14 days": { ...ofLaw("lognormal", 14 * DAY + 16 * HOUR), nightly: true },
+  "visitors who come back 20 times": { decisions: 4000, rate: 0.05, each: 20 },
+  "purchases beside clicks": { ...ofLaw("lognormal", 14 * DAY), clicks: "beside" },
+  "a funnel": { ...ofLaw("lognormal", 14 * DAY), clicks: "before" },
+  "amounts of sigma 0.7": { ...ofLaw("lognormal", 14 * DAY), decisions: 8000, sigma: 0.7 },
+  "amounts of sigma 1.5": { ...ofLaw("lognormal", 14 * DAY), decisions: 20_000, sigma: 1.5 },
+  "amounts of sigma 0.7, 20 % refunded": { ...ofLaw("lognormal", 20 * DAY), decisions: 8000, sigma: 0.7, refunded: 0.2, window: 14 * DAY },
   "a sampled log": { decisions: 4000, rate: 0.1, sharpness: 2, sampled: true },
   "an action that the log never took": { decisions: 2000, rate: 0.1, unsupported: true },
 };
@@ -67,44 +105,76 @@ function pick(chances: readonly number[], draw: Stream): number {
   return index;
 }
 
+/** Share of orders that count within a time, less those refunded in it. */
+function kept({ refunded = 0 }: World, law: Law, withinMs: number): number {
+  const parts = Array.from({ length: 100 }, (_, i) => REFUNDS.from + ((i + 0.5) / 100) * (REFUNDS.to - REFUNDS.from));
+  const back = parts.reduce((sum, later) => sum + law.below(withinMs - later), 0) / parts.length;
+  return law.below(withinMs) - refunded * back;
+}
+
 async function decisionsOf(setting: string, run: number): Promise<Stated[]> {
   const world = worlds[setting];
-  const { decisions, rate, sharpness = 0, delay, span = 1000, window = 1000, clicks, amounts, sampled, unsupported } = world;
+  const { decisions, rate, sharpness = 0, span = 1000, window = 1000, clicks, sigma, sampled, unsupported, slow, each, nightly } = world;
   const draw = stream("evaluation", setting, run);
-  const table = <Row>(row: () => Row): Row[] => Array.from({ length: CONTEXTS }, row);
-  const rates = table(() => Array.from({ length: ACTIONS }, () => rate * (0.2 + 1.6 * draw())));
-  const logged = table(() => softmax(sharpness, draw, unsupported ? ACTIONS - 1 : ACTIONS));
-  const wanted = table(() => softmax(2, draw));
-  const events = (context: number, index: number, shownAt: number) => {
+  const cells = <Row>(row: () => Row): Row[] => Array.from({ length: CONTEXTS }, row);
+  const rates = cells(() => Array.from({ length: ACTIONS }, () => rate * (slow ? 1 : 0.2 + 1.6 * draw())));
+  const logged = cells(() => softmax(sharpness, draw, unsupported ? ACTIONS - 1 : ACTIONS));
+  const wanted = cells(() => (slow ? IDS.map((_, action) => Number(action === PURE[slow.always])) : softmax(2, draw)));
+  const lawOf = (index: number): Law | undefined => (slow ? laws[slow.of][index < ACTIONS / 2 ? "quick" : "slow"] : world.law);
+  const keen = Array.from({ length: each ? decisions / each : 0 }, () => draw() < KEEN.share);
+  const start = clicks === "before" ? MINUTE : 0;
+  const events = (buying: number, index: number, shownAt: number) => {
     const clicked = clicks !== undefined && draw() < 0.4;
-    const buys = clicks === "before" ? clicked && draw() < rates[context][index] / 0.4 : draw() < rates[context][index];
-    const start = clicks === "before" ? MINUTE : 0;
-    const at = shownAt + start + (delay === undefined ? 0 : -delay * Math.log(1 - draw()));
-    const reward = amounts ? AMOUNTS[draw.below(AMOUNTS.length)] : 1;
-    const click = { at: shownAt + MINUTE, reward: 1, goal: "click" };
-    return [...(clicked ? [click] : []), ...(buys ? [{ at, reward, goal: "purchase" }] : [])];
+    const buys = clicks === "before" ? clicked && draw() < buying / 0.4 : draw() < buying;
+    const at = start + (lawOf(index)?.at(shownAt, draw) ?? shownAt);
+    const reward = sigma ? Math.round(100 * MEAN_AMOUNT * Math.exp(sigma * draw.normal() - sigma ** 2 / 2)) / 100 : 1;
+    const refund = { at: at + REFUNDS.from + draw() * (REFUNDS.to - REFUNDS.from), reward: -reward, goal: "purchase" };
+    const isRefunded = world.refunded !== undefined && draw() < world.refunded;
+    const all = [
+      ...(clicked ? [{ at: shownAt + MINUTE, reward: 1, goal: "click" }] : []),
+      ...(buys ? [{ at, reward, goal: "purchase" }, ...(isRefunded ? [refund] : [])] : []),
+    ];
+    // The reward when the window has closed.
+    const final = all.filter(({ at, goal }) => goal === "purchase" && at - shownAt <= window).reduce((sum, each) => sum + each.reward, 0);
+    return { final, conversions: nightly ? all.filter(({ at }) => Math.ceil(at / DAY) * DAY <= span) : all };
   };
-  const log = Array.from({ length: decisions }, (_, i): LoggedDecision & { readonly context: number } => {
+  const log = Array.from({ length: decisions }, (_, i) => {
     const context = draw.below(CONTEXTS);
     const index = pick(logged[context], draw);
     const shownAt = (i * span) / decisions;
-    const conversions = events(context, index, shownAt);
+    const visitor = each ? draw.below(keen.length) : i;
+    const own = each ? (keen[visitor] ? KEEN.factor : 0) : 1;
     const kept = sampled && i % 2 === 1 ? 0.25 : 1;
-    return { context, shownAt, count: ACTIONS, ids: IDS, index, probability: logged[context][index], kept, conversions };
+    const visit = { context, key: `${visitor}`, shownAt, count: ACTIONS, ids: IDS, index };
+    return { ...visit, probability: logged[context][index], kept, ...events(rates[context][index] * own, index, shownAt) };
   }).filter(({ kept }) => kept === 1 || draw() < 0.25);
-  const inTime = delay === undefined ? 1 : 1 - Math.exp(-(window - (clicks === "before" ? MINUTE : 0)) / delay);
-  const value = (chances: readonly (readonly number[])[]): number =>
-    (chances.reduce((sum, own, context) => sum + own.reduce((all, chance, a) => all + chance * rates[context][a], 0), 0) / CONTEXTS) *
-    inTime *
-    (amounts ? MEAN_AMOUNT : 1);
+  const inTime = IDS.map((_, index) => {
+    const law = lawOf(index);
+    return law ? kept(world, law, window - start) : 1;
+  });
+  const value = (chances: readonly (readonly number[])[]): number => {
+    const sums = chances.map((own, context) => own.reduce((all, chance, a) => all + chance * rates[context][a] * inTime[a], 0));
+    return (sums.reduce((sum, each) => sum + each, 0) / CONTEXTS) * (sigma ? MEAN_AMOUNT : 1);
+  };
   const goals: Goals | undefined = clicks
     ? { click: { weight: 0 }, purchase: { weight: 1, ...(clicks === "before" && { after: "click" }) } }
-    : amounts && { purchase: { weight: 1, value: { currency: "EUR", max: 200 } } };
+    : sigma
+      ? { purchase: { weight: 1, value: { currency: "EUR" } } }
+      : undefined;
   const policy = (decision: LoggedDecision): number[] => wanted[(decision as { readonly context?: number }).context as number];
   const evaluation = await evaluate({ log, policy, goals, asOf: span, window: { ms: window } });
-  return (["logged", "ips", "snips", "doublyRobust"] as const).map((name) =>
-    figure(NAMES[name], evaluation[name], name === "logged" ? value(logged) : value(wanted)),
-  );
+  const { evaluated } = evaluation.decisions;
+  return (["logged", "ips", "snips", "doublyRobust"] as const).map((name) => {
+    const chances = name === "logged" ? logged : wanted;
+    const finals = log.map(({ context, index, probability, kept, final }) => ((chances[context][index] / probability) * final) / kept);
+    return figure(NAMES[name], evaluation[name], value(chances), 2 * 1.96 * deviationOfMean(finals, evaluated));
+  });
+}
+
+/** Standard deviation of the mean of so many. */
+function deviationOfMean(values: readonly number[], count: number): number {
+  const mean = values.reduce((sum, each) => sum + each, 0) / values.length;
+  return Math.sqrt(values.reduce((sum, each) => sum + (each - mean) ** 2, 0) / values.length / count);
 }
 
 const NAMES: Record<"logged" | "ips" | "snips" | "doublyRobust", string> = {
@@ -114,8 +184,8 @@ const NAMES: Record<"logged" | "ips" | "snips" | "doublyRobust", string> = {
   doublyRobust: "doubly robust",
 } satisfies Partial<Record<keyof Evaluation, string>>;
 
-function figure(metric: string, found: Figure, truth: number): Stated {
-  return isTooFew(found) ? { metric, result: "too few" } : stated(metric, found, truth);
+function figure(metric: string, found: Figure, truth: number, ideal?: number): Stated {
+  return isTooFew(found) ? few(metric) : stated(metric, found, truth, ideal);
 }
 
 async function listsOf(setting: string, run: number): Promise<Stated[]> {
@@ -138,6 +208,6 @@ export const evaluation: StatedFigure = {
   id: "evaluation",
   title: "Reward of another policy, from a log (`evaluate`, `evaluateLists`)",
   settings: [...Object.keys(worlds), ...LISTS],
-  runs: 1000,
+  runs: 300,
   run: (setting, run) => (setting in worlds ? decisionsOf(setting, run) : listsOf(setting, run)),
 };

@@ -1,7 +1,7 @@
 import { estimateExamination, isTooFew, type LoggedItem, type LoggedList } from "afterclick";
 import { drawRates, ListPolicy, listLog, EXAMINATION as SIX } from "../../src/simulation/list-world.ts";
 import { type Stream, shuffled, stream } from "../../src/simulation/stream.ts";
-import { type Stated, type StatedFigure, stated } from "./stated-figure.ts";
+import { few, type Stated, type StatedFigure, stated } from "./stated-figure.ts";
 
 const DAY = 86_400_000;
 const PRODUCTS = 12;
@@ -83,7 +83,7 @@ export const examination: StatedFigure = {
   id: "examination",
   title: "Examination of places (`estimateExamination`, dashboard)",
   settings: Object.keys(WORLDS),
-  runs: 1000,
+  runs: 300,
   async run(setting, run): Promise<readonly Stated[]> {
     const world = WORLDS[setting];
     const draw = stream("examination", setting, run);
@@ -92,7 +92,7 @@ export const examination: StatedFigure = {
     return world.weights.slice(1).map((truth, i) => {
       const metric = `place ${i + 2}`;
       const figure = places[i + 1];
-      return figure === undefined || isTooFew(figure) ? { metric, result: "too few" } : stated(metric, figure, truth);
+      return figure === undefined || isTooFew(figure) ? few(metric) : stated(metric, figure, truth);
     });
   },
 };

@@ -1,9 +1,13 @@
-/** One stated interval, beside the truth of its simulated world. */
+/** One stated figure, beside the truth of its simulated world. */
 export interface Stated {
-  /** Names the figure where a world states several, such as "F(1 day)" or "doubly robust". */
+  /** Names the figure where a world states several, such as "F" or "doubly robust". */
   readonly metric: string;
   /** "below": the truth lies below the interval. */
-  readonly result: "held" | "below" | "above" | "too few";
+  readonly result: "held" | "below" | "above" | "too few" | "no interval";
+  readonly value?: number;
+  readonly truth?: number;
+  /** Width of the interval over that of an ideal one, which knows every outcome. */
+  readonly width?: number;
 }
 
 /** A figure that the product states with a 95 % interval, and simulated worlds whose truth is known. */
@@ -18,7 +22,16 @@ export interface StatedFigure {
   run(setting: string, run: number): Promise<readonly Stated[]>;
 }
 
-/** Compares an interval with the truth. */
-export function stated(metric: string, { low, high }: { readonly low: number; readonly high: number }, truth: number): Stated {
-  return { metric, result: truth < low ? "below" : truth > high ? "above" : "held" };
+interface Interval {
+  readonly value?: number;
+  readonly low: number;
+  readonly high: number;
 }
+
+/** Compares an interval with the truth. `ideal`: the width of an interval that knows every outcome. */
+export function stated(metric: string, { value, low, high }: Interval, truth: number, ideal?: number): Stated {
+  const result = truth < low ? "below" : truth > high ? "above" : "held";
+  return { metric, result, ...(value !== undefined && { value }), truth, ...(ideal !== undefined && { width: (high - low) / ideal }) };
+}
+
+export const few = (metric: string): Stated => ({ metric, result: "too few" });
