@@ -77,7 +77,7 @@ function ofRate(value: unknown, interval: readonly number[] | null, truth: numbe
 }
 
 /** Counts with one more of a group. Each product is a group of its own. */
-const with1 = (groups: GroupCounts, product: number): GroupCounts => ({ ...groups, [product]: (groups[product] ?? 0) + 1 });
+const withOne = (groups: GroupCounts, product: number): GroupCounts => ({ ...groups, [product]: (groups[product] ?? 0) + 1 });
 
 function countsOf({ windowMs, shown, known }: DelayShop): ModelCounts {
   const config = { window: { ms: windowMs }, goals: null };
@@ -91,7 +91,7 @@ function countsOf({ windowMs, shown, known }: DelayShop): ModelCounts {
     if (bucket < recent) continue;
     const step = shownAt - ((shownAt - bucket) % width);
     const { impressions, elapsed, groups } = steps.get(step) ?? { impressions: 0, elapsed: 0, groups: {} };
-    const counted = { impressions: impressions + 1, elapsed: elapsed + shownAt - step, groups: with1(groups, product) };
+    const counted = { impressions: impressions + 1, elapsed: elapsed + shownAt - step, groups: withOne(groups, product) };
     steps.set(step, { step, ...counted, observed: 0, converted: 0 });
   }
   const grid = gridOf(config, "");
@@ -101,7 +101,7 @@ function countsOf({ windowMs, shown, known }: DelayShop): ModelCounts {
     const bin = grid.bin(at - shownAt);
     const key = `${interval.cohort} ${bin}`;
     const { count, delay, groups } = cells.get(key) ?? { count: 0, delay: 0, groups: {} };
-    const counted = { count: count + 1, delay: delay + at - shownAt, groups: with1(groups, product) };
+    const counted = { count: count + 1, delay: delay + at - shownAt, groups: withOne(groups, product) };
     cells.set(key, { ...interval, bin, arm: "policy", ...counted });
   }
   const latest = (times: readonly number[]): number => times.reduce((most, each) => Math.max(most, each), 0);
