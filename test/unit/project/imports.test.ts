@@ -211,6 +211,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
       "src/comparison",
       "experiments",
       "experiments/shop",
+      "cli/command",
       "cli/evaluate",
       "cli/compare",
     ],
