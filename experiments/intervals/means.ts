@@ -9,8 +9,6 @@ import { type Stated, type StatedFigure, stated } from "./stated-figure.ts";
 
 /** Impressions at which beliefs are looked at. */
 const AT = [50, 200, 1000, 5000, 50_000];
-/** Visitors for whom they are looked at then. */
-const VISITORS = 5;
 
 const prompt: Timing = { laws: [atOnce], windowMs: DAY_MS };
 const late: Timing = { laws: [geometricMs(2 * DAY_MS)], windowMs: 6 * DAY_MS };
@@ -18,10 +16,16 @@ const late: Timing = { laws: [geometricMs(2 * DAY_MS)], windowMs: 6 * DAY_MS };
 /** The share of conversions that come within the window. What comes later is no reward. */
 const withinWindow = ({ laws, windowMs }: Timing): number => laws[0].cdf(windowMs / MINUTE_MS);
 
+const maturedBy =
+  ({ laws, windowMs }: Timing) =>
+  (ageMs: number): number =>
+    laws[0].cdf(Math.min(ageMs, windowMs) / MINUTE_MS) / laws[0].cdf(windowMs / MINUTE_MS);
+
 const conversions = (timing: Timing): Sales => ({
   body: {},
   reached: ({ rates, luck, delaysMs }, index) => (luck < rates[index] ? [{ reward: 1, delayMs: delaysMs[0] }] : []),
   truth: (rate) => withinWindow(timing) * rate,
+  matured: maturedBy(timing),
 });
 
 /** Five times as many clicks as purchases. */
@@ -34,6 +38,7 @@ const clicksAndPurchases = (goals: object, weightOfClick = 0): Sales => ({
     ...(luck < rates[index] ? [{ goal: "purchase", reward: 1, delayMs: Math.max(delaysMs[0], MINUTE_MS) }] : []),
   ],
   truth: (rate) => (withinWindow(late) + CLICKS * weightOfClick) * rate,
+  matured: maturedBy(late),
 });
 
 /** Mean amount of a product, in euros, and standard deviation of its logarithm. */
@@ -47,6 +52,7 @@ const orders: Sales = {
     return luck < rates[index] ? [{ goal: "order", reward, delayMs: delaysMs[0] }] : [];
   },
   truth: (rate, index) => withinWindow(late) * rate * priceOf(index),
+  matured: maturedBy(late),
 };
 
 interface World {
@@ -83,10 +89,10 @@ const worlds: Readonly<Record<string, World>> = {
 };
 const traffics = ["uniform", "own"];
 
-/** The expected rewards that recommendations and explanations state. */
+/** The averages of products that explanations state. */
 export const means: StatedFigure = {
   id: "means",
-  title: "Expected reward of an impression, as recommendations and explanations state it",
+  title: "Average reward of an impression of each product, over the visitors that it met, as explanations state it",
   settings: Object.keys(worlds).flatMap((world) => traffics.map((traffic) => `${world}, ${traffic} traffic`)),
   runs: 30,
   async run(setting, run) {
@@ -95,17 +101,14 @@ export const means: StatedFigure = {
     const shop = open(["means", name, run]);
     const all: Stated[] = [];
     const traffic = setting.endsWith("own traffic") ? "own" : "uniform";
-    await believed({ shop, sales, traffic, names: ["means", name, run] }, AT, (round, model, visit) => {
-      for (let i = 0; i < (shop.dimension === undefined ? VISITORS : 1); i++) {
-        const other = i === 0 ? visit : shop.visit(round);
-        statementsOf(model, shop.products, other).forEach((statement, index) => {
-          const { belief } = statement;
-          if (isWrong(statement, model.recommender.policy.range)) throw new RangeError(`${setting}: ${JSON.stringify(statement)}`);
-          const metric = `${round} impressions`;
-          const interval = belief as { low: number; high: number };
-          all.push(belief.tooFew ? { metric, result: "too few" } : stated(metric, interval, sales.truth(other.rates[index], index)));
-        });
-      }
+    await believed({ shop, sales, traffic, names: ["means", name, run] }, AT, (round, model, visit, truths) => {
+      statementsOf(model, shop.products, visit).forEach((statement, index) => {
+        const { belief } = statement;
+        if (isWrong(statement, model.recommender.policy.range)) throw new RangeError(`${setting}: ${JSON.stringify(statement)}`);
+        const metric = `${round} impressions`;
+        const few = belief.tooFew || belief.average === null;
+        all.push(few ? { metric, result: "too few" } : stated(metric, belief as { low: number; high: number }, truths[index]));
+      });
     });
     return all;
   },

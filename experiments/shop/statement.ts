@@ -29,13 +29,14 @@ export function statementsOf({ recommender, featurize }: DefaultModel, products:
   });
 }
 
-/** Whether a statement is wrong in itself: outside the range of rewards, or an interval without a width or without its mean. */
+/** Whether a statement is wrong in itself: outside the range of rewards, or an interval without a width or without its average. */
 export function isWrong(
-  { belief: { mean, low, high }, recommended }: Omit<Statement, "posterior">,
+  { belief: { mean, average, low, high }, recommended }: Omit<Statement, "posterior">,
   { min, max }: { min: number; max: number },
 ): boolean {
   // An end that too few amounts leave open is null.
   const [least, most] = [low ?? Number.NEGATIVE_INFINITY, high ?? Number.POSITIVE_INFINITY];
-  const ordered = min <= (low ?? min) && least <= mean && mean <= most && (high ?? max) <= max && least < most;
-  return !ordered || !(min <= recommended && recommended <= max);
+  const own = average ?? mean;
+  const ordered = min <= (low ?? min) && least <= own && own <= most && (high ?? max) <= max && least < most;
+  return !ordered || [mean, recommended].some((each) => !(min <= each && each <= max));
 }

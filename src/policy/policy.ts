@@ -19,7 +19,6 @@ import {
   wrongType,
 } from "../values/argument.ts";
 import { NumericalError, UnsupportedError } from "../values/errors.ts";
-import { QUANTILE } from "../values/quantile.ts";
 import { counted, SnapshotReader, SnapshotWriter } from "../values/snapshot.ts";
 import type { ChooseRequest } from "./choose-request.ts";
 import { type Choice, Chooser, type RandomRequest } from "./chooser.ts";
@@ -210,31 +209,31 @@ export class Policy {
     return statedMean(finiteNumber("mean", mean), this.range);
   }
 
+  /** Whether the policy counts what products bring, so that `interval` states it. */
+  get hasIntervals(): boolean {
+    return this.#rule.state.interval !== undefined;
+  }
+
   /**
-   * The stated expected reward at each point, and an interval that holds it with a probability of 95 %. Both are inside `range`. Delay-aware
-   * linear policies count only what has matured, and their intervals include the error of the estimated delays. An end is infinite while
-   * fewer than ten amounts of a goal have come.
-   * @throws {UnsupportedError} code `no-posterior`, or `only-decides` for a publication.
+   * The stated expected reward at each point (`mean`), and that of its product: the `average` over the visitors that the product met, with
+   * the interval `low` to `high` that holds it with a probability of 95 %, whether the model is right or not. The mean of a single point has
+   * no such interval, and may lie outside it. A product is what shares the first nonzero feature, counted from `delayComponents` on.
+   *
+   * All are inside `range`. Only impressions count that have matured, those before a change of rates among them. The interval includes the
+   * error of the estimated delays. An end is infinite while the product has fewer than ten amounts of a goal.
+   * @throws {UnsupportedError} code `no-interval` for a policy that does not count products, or `only-decides` for a publication.
    */
   interval(points: readonly ArrayLike<number>[]): Interval[] {
-    const { range } = this;
-    return this.#believed(points).map((each) => statedInterval(each, range));
-  }
-
-  /** Intervals of the posterior. */
-  #believed(points: readonly ArrayLike<number>[]): Interval[] {
     const state = this.#learning();
-    if (state.interval) return state.interval(this.#pointsOf(points));
-    const { mean, variance } = this.predict(points);
-    return Array.from(mean, (each, i) => {
-      const half = QUANTILE * Math.sqrt(variance[i]);
-      return { mean: each, low: each - half, high: each + half };
-    });
+    if (!state.interval)
+      throw new UnsupportedError("no-interval", `${this.id} does not count what products bring: predict has its posterior`);
+    const { range } = this;
+    return state.interval(this.#pointsOf(points)).map((each) => statedInterval(each, range));
   }
 
   /**
-   * The expected reward of each goal at each point, with its interval. A goal after another has that of the impressions which reached the
-   * other one. Goals that count for nothing are left out.
+   * The expected reward of each goal at each point, and the average of its product with its interval, as `interval` states them. A goal after
+   * another has those of the impressions which reached the other one. Goals that count for nothing are left out.
    * @throws {UnsupportedError} code `no-goals` if the policy learns the total alone, or `only-decides` for a publication.
    */
   factors(points: readonly ArrayLike<number>[]): Factor[][] {

@@ -47,7 +47,7 @@ export interface State {
   observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay, goals?: GoalChange): void;
   /** Absent for a rule without a posterior. */
   predict?(points: Float64Array): Moments;
-  /** As `Policy.interval`. Absent: the interval follows from `predict`. */
+  /** As `Policy.interval`. Absent for a rule that does not count products. */
   interval?(points: Float64Array): Interval[];
   /** As `Policy.factors`. Absent if goals are not learnt one by one. */
   factors?(points: Float64Array): Factor[][];

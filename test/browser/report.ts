@@ -176,12 +176,12 @@ export const explained: Explanation = {
     shadows: { greedy: "boots", ucb: "hat" },
   },
   candidates: [
-    { id: "hat", belief: { mean: 0.0812, low: 0.041, high: 0.1214 }, score: 0.0955 },
-    { id: "boots", belief: { mean: 0.1043, low: 0.0732, high: 0.1354 }, score: 0.1312 },
-    { id: "scarf", belief: { mean: 0.0514, low: 0.0221, high: 0.0807 }, score: 0.0611 },
-    { id: "umbrella-with-a-long-name", belief: { mean: 0.0202, low: 0, high: 0.0816 }, score: 0.0488 },
-    { id: "gloves", belief: { mean: 0.0333, low: 0, high: 0.0685 }, score: 0.0101 },
-    { id: "socks", belief: { mean: 0, low: 0, high: 0.0411 }, score: -0.0213 },
+    { id: "hat", belief: { mean: 0.0812, average: 0.0812, low: 0.041, high: 0.1214 }, score: 0.0955 },
+    { id: "boots", belief: { mean: 0.1043, average: 0.1043, low: 0.0732, high: 0.1354 }, score: 0.1312 },
+    { id: "scarf", belief: { mean: 0.0514, average: 0.0514, low: 0.0221, high: 0.0807 }, score: 0.0611 },
+    { id: "umbrella-with-a-long-name", belief: { mean: 0.0202, average: 0.0408, low: 0, high: 0.0816 }, score: 0.0488 },
+    { id: "gloves", belief: { mean: 0.0333, average: 0.0343, low: 0, high: 0.0685 }, score: 0.0101 },
+    { id: "socks", belief: { mean: 0, average: 0.0205, low: 0, high: 0.0411 }, score: -0.0213 },
   ],
   conversions: [
     { goal: "basket", reward: 0.25, at: recent[0].shownAt + 61_000, status: "applied" },
@@ -190,7 +190,7 @@ export const explained: Explanation = {
   reward: 1,
   currency: null,
   currencies: {},
-  now: { mean: 0.112, low: 0.0822, high: 0.1418 },
+  now: { mean: 0.112, average: 0.112, low: 0.0822, high: 0.1418 },
 };
 
 /** Examination of places in the busy model. The fourth place has too few conversions to compare. */

@@ -30,8 +30,16 @@ export const estimate = {
   mean: about(number, "The expected reward, inside the range of rewards. 0 for a pinned action, about which the policy is not asked."),
   width: about(number, "The bonus of the policy: a multiple of the posterior's standard deviation. 0 for a pinned action."),
 };
-const openEnd = about(v.nullable(number), "Null while too few amounts have come to bound it.");
-const interval = { mean: number, low: openEnd, high: openEnd };
+const openEnd = about(
+  v.nullable(number),
+  "Null while too few amounts have come to bound it, and for a policy that does not count what products bring.",
+);
+const interval = {
+  mean: about(number, "The model's estimate for this visitor. It has no interval."),
+  average: about(v.nullable(number), "Mean reward of the product's matured impressions. Null before the first."),
+  low: openEnd,
+  high: openEnd,
+};
 const factor = v.strictObject({
   goal: v.string(),
   after: v.optional(about(v.string(), "The goal before it: the share is of those that reached that one.")),
@@ -50,7 +58,7 @@ const belief = about(
       factors: v.optional(about(v.array(factor), "What is expected of each goal. Absent unless goals are learnt one by one.")),
     }),
   ),
-  "The expected reward now, and the interval that holds it with a probability of 95 %. All three are inside the range of rewards. Null for a policy without a posterior, or with its own domain.",
+  "The expected reward for this visitor now (`mean`), and the `average` of the product over the visitors that it met, with the interval `low` to `high` that holds the average with a probability of 95 %, whether the model is right or not. All four are inside the range of rewards. Null for a policy without a posterior, or with its own domain.",
 );
 export const impression = v.strictObject({
   impressionId,
@@ -131,6 +139,6 @@ export type CatalogueVersion = Body<typeof catalogue>;
 export type Imported = Body<typeof imported>;
 export type Rollback = Body<typeof rollback>;
 export type Explanation = Body<typeof impression>;
-/** An expected reward, and the interval that holds it with a probability of 95 %. */
+/** An expected reward, and the average of the product with its interval. */
 export type Belief = NonNullable<Explanation["now"]>;
 export type Candidate = NonNullable<Explanation["candidates"]>[number];

@@ -1,6 +1,7 @@
-// The delays of one product, in wider bins than the common ones, because it has few conversions.
+// The delays and rewards of one product, in wider bins of delays than the common ones, because it has few conversions.
 
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
+import { ExactSums } from "../exact-sums.ts";
 import { Cohorts } from "./cohorts.ts";
 import { binEnd, binOf, type DelayCurve, type DelaySettings, LONGEST } from "./delays.ts";
 import { type CommonBins, type Events, within } from "./pooled-laws.ts";
@@ -16,7 +17,7 @@ const HEAD = 2;
 const keyBin = (steps: number): number => Math.floor(binOf(steps) / MERGED);
 const keyBinEnd = (bin: number): number => binEnd(MERGED * bin + MERGED - 1);
 
-/** The impressions of one key by age, and their conversions by delay. */
+/** The impressions of one key by age, their conversions by delay, and their rewards. */
 export class KeyDelays {
   readonly #resolution: number;
   readonly #bins: number;
@@ -24,6 +25,8 @@ export class KeyDelays {
   readonly #cohorts: Cohorts;
   /** Sums as in `#cohorts`, over impressions older than the window. */
   #settled: Float64Array;
+  /** Sum of rewards, and of their squares. */
+  #rewards = new ExactSums(new Float64Array(2));
   /** Events at a time. Undefined after a change. */
   #events: (Events & { readonly start: number }) | undefined;
 
@@ -60,6 +63,21 @@ export class KeyDelays {
     sums[HEAD + Math.min(keyBin(delay / this.#resolution), this.#bins - 1)] += sign;
   }
 
+  /** Replaces the reward of an impression that weighs `weight`. */
+  reward(weight: number, after: number, before: number): void {
+    // Two additions each: a square is rounded, and what was added is taken away to the bit.
+    for (const [own, sign] of [[after, 1] as const, [before, -1] as const]) {
+      this.#rewards.add(0, sign * weight * own);
+      this.#rewards.add(1, sign * weight * (own * own));
+    }
+  }
+
+  /** Number of conversions, sum of rewards, and of their squares. */
+  get brought(): { readonly conversions: number; readonly rewards: number; readonly squares: number } {
+    const conversions = this.#cohorts.list.reduce((sum, { sums }) => sum + sums.values[1], this.#settled[1]);
+    return { conversions, rewards: this.#rewards.values[0], squares: this.#rewards.values[1] };
+  }
+
   /** Moves on to `time`. */
   advance(time: number): void {
     for (const { sums } of this.#cohorts.advance(time)) for (let i = 0; i < sums.length; i++) this.#settled[i] += sums.values[i];
@@ -69,11 +87,13 @@ export class KeyDelays {
   merge(other: KeyDelays): void {
     for (let i = 0; i < this.#settled.length; i++) this.#settled[i] += other.#settled[i];
     this.#cohorts.merge(other.#cohorts);
+    this.#rewards.addAll(other.#rewards);
     this.#events = undefined;
   }
 
-  /** Halves the weight of all impressions. Conversions stay: a law of delays is never forgotten. */
+  /** Halves the weight of all impressions and rewards. Conversions stay: a law of delays is never forgotten. */
   halve(): void {
+    this.#rewards.scale(1 / 2);
     for (const sums of [this.#settled, ...this.#cohorts.list.map((each) => each.sums.values)]) sums[0] /= 2;
   }
 
@@ -110,8 +130,8 @@ export class KeyDelays {
     return this.#events;
   }
 
-  /** The weight of the matured impressions at `time`, by the common law over that by the key's own. `own`: P(delay < end). */
-  ratio(time: number, { curve, below }: CommonBins, own: Float64Array): number {
+  /** The weight of the matured impressions at `time`, by the common law and by the key's own. `own`: P(delay < end). */
+  matured(time: number, { curve, below }: CommonBins, own: Float64Array): { readonly byCommon: number; readonly byOwn: number } {
     let [byCommon, byOwn] = [this.#settled[0], this.#settled[0]];
     for (const cohort of this.#cohorts.list) {
       const age = Math.max(this.#cohorts.age(cohort, time), 0) + this.#resolution;
@@ -120,16 +140,18 @@ export class KeyDelays {
       byCommon += cohort.sums.values[0] * common;
       byOwn += cohort.sums.values[0] * (bin < this.#bins ? within(common, below, own, bin) : 1);
     }
-    return byCommon > 0 && byOwn > 0 ? byCommon / byOwn : 1;
+    return { byCommon, byOwn };
   }
 
   save(writer: Pick<SnapshotWriter, "numbers">): void {
     writer.numbers(this.#settled);
+    this.#rewards.save(writer);
     this.#cohorts.save(writer);
   }
 
   load(reader: Pick<SnapshotReader, "numbers">): void {
     this.#settled = reader.numbers(HEAD + this.#bins);
+    this.#rewards = ExactSums.load(reader, 2);
     this.#cohorts.load(reader);
     this.#events = undefined;
     for (const sums of [this.#settled, ...this.#cohorts.list.map((each) => each.sums.values)])

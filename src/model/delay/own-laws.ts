@@ -14,8 +14,26 @@ const SOLVED_AT_ONCE = 16;
 /** Ratios of more keys are solved once this share of the impressions has changed. Fewer changes hardly move them. */
 const CHANGED = 1 / 256;
 
+/** What the impressions of a key have brought. */
+export interface Brought {
+  /** Impressions that have matured by the key's own law, by weight. */
+  readonly impressions: number;
+  readonly conversions: number;
+  /** Sum of rewards, and of their squares. */
+  readonly rewards: number;
+  readonly squares: number;
+}
+
+/** The counts of a key, the common law, and the key's own. Undefined: it is the common one. */
+interface Counted {
+  readonly key: number;
+  readonly law: KeyDelays;
+  readonly common: CommonBins;
+  readonly own: Float64Array | undefined;
+}
+
 /**
- * Laws of delays that differ by product.
+ * Laws of delays that differ by product, and what each product has brought.
  *
  * The key of an impression is its first nonzero feature, counted from the component `from` on. Each key has a law F_k of its own. The
  * reverse hazard of a bin is (events + w f) / (risk + w F). F is the common law at the end of the bin, and f its share in the bin.
@@ -39,28 +57,30 @@ export class OwnLaws {
   /** The ratio of each key, and the changes since it was solved. */
   #ratios: ReadonlyMap<number, number> = new Map();
   #changes = 0;
+  readonly #corrects: boolean;
   readonly #curve: () => DelayCurve;
   readonly #impressions: () => number;
 
   /**
-   * `curve`: the common law, with the ages of impressions at the time of the latest. `impressions`: how many have been counted, or fewer
-   * if they are forgotten.
+   * `corrects`: whether a regression reads the ratios. `curve`: the common law, with the ages of impressions at the time of the latest.
+   * `impressions`: how many have been counted, or fewer if they are forgotten.
    */
   constructor(
     window: Window,
-    options: { readonly dimension: number; readonly from: number },
+    options: { readonly dimension: number; readonly from: number; readonly corrects: boolean },
     curve: () => DelayCurve,
     impressions: () => number,
   ) {
     this.#window = window;
     this.#dimension = options.dimension;
     this.#from = options.from;
+    this.#corrects = options.corrects;
     this.#curve = curve;
     this.#impressions = impressions;
   }
 
   /** The key of the features from `start` on. -1 if they are all zero. */
-  #keyOf(features: ArrayLike<number>, start = 0): number {
+  keyOf(features: ArrayLike<number>, start = 0): number {
     for (let i = this.#from; i < this.#dimension; i++) if (features[start + i] !== 0) return i;
     return -1;
   }
@@ -69,7 +89,7 @@ export class OwnLaws {
   append(features: Float64Array, moment: Moment, count = 1, clock = moment): void {
     const time = timeOf(this.#window, moment);
     this.#now = Math.max(this.#now, timeOf(this.#window, clock));
-    const key = this.#keyOf(features);
+    const key = this.keyOf(features);
     if (key >= 0) {
       const law = this.#laws[key] ?? this.#start(key);
       law.advance(this.#now);
@@ -80,7 +100,7 @@ export class OwnLaws {
 
   /** Undoes `append`. */
   remove({ features, ...moment }: AppendedImpression): void {
-    const key = this.#keyOf(features);
+    const key = this.keyOf(features);
     this.#laws[key]?.remove(timeOf(this.#window, moment));
     if (this.#laws[key]?.isEmpty) {
       this.#laws[key] = undefined;
@@ -102,10 +122,13 @@ export class OwnLaws {
     return law;
   }
 
-  /** Counts how late an impression converted, as `UnmaturedSums.observe`. */
-  observe(impression: AppendedImpression, previous: number | undefined, delay?: ReportedDelay): void {
-    const law = this.#laws[this.#keyOf(impression.features)];
+  /**
+   * Replaces the reward `previous` of an impression that weighs `weight`, and counts how late it converted, as `UnmaturedSums.observe`.
+   */
+  observe(impression: AppendedImpression, weight: number, reward: number, previous: number | undefined, delay?: ReportedDelay): void {
+    const law = this.#laws[this.keyOf(impression.features)];
     if (!law) return;
+    law.reward(weight, reward, previous ?? 0);
     countDelay(law, timeOf(this.#window, impression), this.#now, previous, delay);
     this.#changed();
   }
@@ -117,6 +140,7 @@ export class OwnLaws {
 
   /** Solves many keys after some changes, whoever reads them. Few keys are solved by their next reader. */
   #changed(): void {
+    if (!this.#corrects) return;
     this.#changes++;
     if (this.#count <= SOLVED_AT_ONCE || this.#changes * SOLVED_AT_ONCE < this.#count) return;
     if (this.#changes >= this.#impressions() * CHANGED) this.#solve();
@@ -139,9 +163,13 @@ export class OwnLaws {
     return own;
   }
 
-  /** The ratio of the key of the features from `start` on. */
-  ratio(features: ArrayLike<number>, start: number): number {
-    return this.#known().get(this.#keyOf(features, start)) ?? 1;
+  /** What the impressions of each key have brought. **Cost:** O(cohorts x bins) for each key. */
+  brought(): ReadonlyMap<number, Brought> {
+    const entries = this.#counted().map(({ key, law, common, own = common.below }): [number, Brought] => [
+      key,
+      { ...law.brought, impressions: law.matured(this.#now, common, own).byOwn },
+    ]);
+    return new Map(entries);
   }
 
   #known(): ReadonlyMap<number, number> {
@@ -150,33 +178,33 @@ export class OwnLaws {
   }
 
   #solve(): void {
-    this.#ratios = this.#solved();
+    const ratios = new Map<number, number>();
+    for (const { key, law, common, own } of this.#corrects && this.#count > 1 ? this.#counted() : []) {
+      if (!own) continue;
+      const { byCommon, byOwn } = law.matured(this.#now, common, own);
+      if (byCommon > 0 && byOwn > 0 && byCommon !== byOwn) ratios.set(key, byCommon / byOwn);
+    }
+    this.#ratios = ratios;
     this.#changes = 0;
   }
 
-  #solved(): ReadonlyMap<number, number> {
-    const ratios = new Map<number, number>();
-    // All impressions of a single key follow the common law.
-    if (this.#count < 2) return ratios;
-    const keys: { readonly key: number; readonly law: KeyDelays; readonly seen: Events }[] = [];
+  #counted(): Counted[] {
+    const keys: { readonly key: number; readonly law: KeyDelays; readonly common: CommonBins; readonly seen: Events }[] = [];
     let common: CommonBins | undefined;
     this.#laws.forEach((law, key) => {
       if (!law) return;
       law.advance(this.#now);
       common ??= law.common(this.#curve());
-      const seen = law.events(this.#now, common);
-      if (seen.risk.some((each) => each > 0)) keys.push({ key, law, seen });
+      keys.push({ key, law, common, seen: law.events(this.#now, common) });
     });
-    if (!common) return ratios;
+    if (!common) return [];
     const weight = weightOf(
       keys.map(({ seen }) => seen),
       common,
     );
-    for (const { key, law, seen } of keys) {
-      const ratio = law.ratio(this.#now, common, ownLaw(seen, common, weight));
-      if (ratio !== 1) ratios.set(key, ratio);
-    }
-    return ratios;
+    // All impressions of a single key follow the common law.
+    const differs = ({ risk }: Events): boolean => keys.length > 1 && risk.some((each) => each > 0);
+    return keys.map(({ seen, ...each }) => ({ ...each, own: differs(seen) ? ownLaw(seen, each.common, weight) : undefined }));
   }
 
   /** Solves the ratios by all that is known now. */

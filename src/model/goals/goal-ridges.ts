@@ -5,17 +5,21 @@ import type { DrawStage } from "../../core/core-draws.ts";
 import type { SnapshotReader, SnapshotWriter } from "../../values/snapshot.ts";
 import type { CandidateRows, Ranked, SampleRequest } from "../candidates.ts";
 import { isInMs, type Moment, type Window } from "../delay/window.ts";
-import type { Interval } from "../linear/interval.ts";
+import type { Average, Interval } from "../linear/interval.ts";
 import { MaturingRidge, type MaturingRidgeOptions } from "../linear/maturing-ridge.ts";
 import type { RateChange } from "../linear/rate-changes.ts";
 import { drawnList } from "../linear/ridge.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
 import { type Scores, sampled } from "../ranking.ts";
 import type { GoalChange, LearntGoal } from "./goal.ts";
+import { goalsOf, type ProductGoals } from "./product-goals.ts";
 import { folded, type Progress, progressOf, type Stage, stagesOf } from "./stages.ts";
 import { productOf, sumOf, type Uncertain } from "./uncertain.ts";
 
-/** The expected reward of one goal at a point: of those that reached the goal before it, if there is one. */
+/**
+ * The expected reward of one goal at a point, and its average over the impressions of the product: of those that reached the goal before
+ * it, if there is one.
+ */
 export interface Factor extends Interval {
   readonly goal: string;
   readonly after?: string;
@@ -24,7 +28,7 @@ export interface Factor extends Interval {
   /** Number of amounts so far that were above the greatest one that counts wholly, and the part of their sum that does not count. */
   readonly clipped?: number;
   readonly clippedSum?: number;
-  /** Amounts that are missing for an interval: fewer than ten have come, so `high` is infinite. Absent if there are enough. */
+  /** Amounts that the product lacks for an interval: fewer than ten have come, so `high` is infinite. Absent if there are enough. */
   readonly missing?: number;
 }
 
@@ -207,48 +211,39 @@ export class GoalRidges {
   }
 
   /**
-   * See `Policy.interval`. The distances come from the factors as they are stated. Where nothing can be negative, it does not reach below the
-   * value of all lower ends.
+   * See `Policy.interval`. A goal after another is counted per impression of the product: each impression that reached the goal before it
+   * stands for as many as there are for one that did.
    */
   interval(points: Float64Array): Interval[] {
-    const { mean: means } = this.predict(points);
-    const factors = this.#ridges.map((ridge) => ridge?.interval(points));
-    const gains = this.#stages.every(({ weight }) => weight >= 0);
-    return Array.from({ length: points.length / this.#dimension }, (_, at) => {
-      const ofStage = (i: number): Interval => (factors[i] as Interval[])[at];
-      const mean = means[at];
-      const { below, above } = this.#value((i) => {
-        const { mean, low, high } = ofStage(i);
-        return { mean, below: mean - low, above: high - mean };
-      });
-      const least = this.#value((i) => ({ mean: ofStage(i).low, below: 0, above: 0 })).mean;
-      const bounded = gains && this.#used().every(([, , i]) => ofStage(i).low >= 0);
-      // A mean amount without an upper end may be times a share of 0.
-      if (Number.isNaN(below + above) || below + above === Number.POSITIVE_INFINITY) return this.#unbounded(mean);
-      return { mean, low: bounded ? Math.max(mean - below, Math.min(least, mean)) : mean - below, high: mean + above };
-    });
-  }
-
-  /** The interval of a value that contains amounts of which too few are known. */
-  #unbounded(mean: number): Interval {
-    const weights = this.#stages.map(({ weight }) => weight);
-    const { POSITIVE_INFINITY, NEGATIVE_INFINITY } = Number;
-    const low = weights.every((weight) => weight >= 0) ? Math.min(mean, 0) : NEGATIVE_INFINITY;
-    return { mean, low, high: weights.every((weight) => weight <= 0) ? Math.max(mean, 0) : POSITIVE_INFINITY };
+    const [{ mean }, all] = [this.predict(points), this.#products(points)];
+    return Array.from(mean, (each, i) => ({ mean: each, ...all[i].value }));
   }
 
   /** See `Policy.factors`. */
   factors(points: Float64Array): Factor[][] {
-    const parts = this.#used().map(([ridge, { goal, amounts }]) => ({
-      goal: goal.name,
+    const all = this.#products(points);
+    const parts = this.#used().map(([ridge, { goal, amounts }, i]) => ({
+      ...{ i, goal: goal.name, mean: ridge.predict(points).mean.slice() },
       ...(amounts && { amount: true as const, clipped: ridge.clipped?.count, clippedSum: ridge.clipped?.sum }),
-      ...(ridge.missingAmounts > 0 && { missing: ridge.missingAmounts }),
       ...(!amounts && goal.after !== undefined && { after: goal.after }),
-      intervals: ridge.interval(points),
     }));
-    return Array.from({ length: points.length / this.#dimension }, (_, at) =>
-      parts.map(({ intervals, ...part }) => ({ ...part, ...intervals[at] })),
+    return all.map(({ factors, missing }, at) =>
+      parts.map(({ i, mean, ...part }) => ({
+        ...part,
+        ...(missing[i] > 0 && { missing: missing[i] }),
+        mean: mean[at],
+        ...(factors[i] as Average),
+      })),
     );
+  }
+
+  /** The averages of the product of each point. */
+  #products(points: Float64Array): ProductGoals[] {
+    const used = this.#used();
+    const keys = used[0]?.[0].keys(points) ?? [];
+    const averages = this.#ridges.map((ridge) => ridge?.averages());
+    const known = new Map(keys.map((key) => [key, goalsOf(key, this.#stages, averages)]));
+    return keys.map((key) => known.get(key) as ProductGoals);
   }
 
   /** The sums of each regression, in the order of the goals. */

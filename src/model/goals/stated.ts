@@ -39,11 +39,8 @@ export function statedMean(mean: number, { min, max }: RewardRange): number {
   return Math.min(Math.max(mean, min), max);
 }
 
-/**
- * The interval that is stated to people. It has the same distances from the stated mean as the posterior's interval has from its mean, as
- * far as they are in the range. So it holds a truth in the range whenever that one does, and it never shrinks to a point at an end.
- */
-export function statedInterval({ mean, low, high }: Interval, range: RewardRange): Interval {
-  const own = statedMean(mean, range);
-  return { mean: own, low: Math.max(own - (mean - low), range.min), high: Math.min(own + (high - mean), range.max) };
+/** What is stated to people of a point and its product: the nearest values in the range. */
+export function statedInterval({ mean, average, low, high }: Interval, range: RewardRange): Interval {
+  const [own, ...ends] = [mean, average, low, high].map((each) => statedMean(each, range));
+  return { mean: own, average: ends[0], low: ends[1], high: ends[2] };
 }

@@ -1,11 +1,8 @@
-import { QUANTILE } from "../../values/quantile.ts";
 import type { MaturedSums } from "./delay-correction.ts";
 import { deviations, GUESSED, type Likelihood, spreadOf, untransformed } from "./likelihood.ts";
 
 /** The mean amount before there are any. */
 const FIRST = 1;
-/** Amounts without which nothing bounds the mean amount from above. A single order may be of a kind that all others exceed. */
-export const LEAST_AMOUNTS = 10;
 
 const meanOf = ({ count, rewards }: MaturedSums): number => (count > 0 && rewards > 0 ? rewards / count : FIRST);
 
@@ -33,11 +30,5 @@ export const amountLikelihood = (): Likelihood => ({
   spread(sums) {
     const mean = meanOf(sums);
     return spreadOf(sums, GUESSED * mean * mean);
-  },
-  interval({ mean, deviation }, sums) {
-    const half = QUANTILE * deviation * this.spread(sums);
-    const bounded = Math.max(mean, 0);
-    if (sums.count < LEAST_AMOUNTS) return { mean: bounded, low: 0, high: Number.POSITIVE_INFINITY };
-    return { mean: bounded, low: Math.max(bounded - half, 0), high: bounded + half };
   },
 });

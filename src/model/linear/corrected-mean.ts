@@ -105,12 +105,6 @@ export class CorrectedMean {
     return this.#spread;
   }
 
-  /** Deviations by what has matured, in units of the spread: k, of `points` k x d. Not for a publication. */
-  deviation(points: Float64Array): Float64Array {
-    this.#derive();
-    return this.#solved.moments(points).deviation;
-  }
-
   /** Turns scores by the posterior's mean into scores by this mean, in place. **Shapes:** k, of `points` k x d. */
   correct(scores: Float64Array, points: Float64Array): Float64Array {
     const { shift } = this.#derive();

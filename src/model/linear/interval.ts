@@ -1,57 +1,132 @@
-import { QUANTILE } from "../../values/quantile.ts";
+// The mean reward of an impression of a product, with an interval for which no model has to be right.
 
-/** An interval that holds the expected reward with a probability of 95 %, and the estimate inside it. */
-export interface Interval {
-  readonly mean: number;
+import { QUANTILE } from "../../values/quantile.ts";
+import { betaInterval } from "../beta.ts";
+import type { Brought } from "../delay/own-laws.ts";
+
+/** An average over the matured impressions of a product, and the interval that holds it with a probability of 95 %. */
+export interface Average {
+  /** NaN before the first impression. */
+  readonly average: number;
   readonly low: number;
   readonly high: number;
 }
 
-/** An estimate of the expected reward at a point, and what it rests on. */
-interface Evidence {
+/** The expected reward at a point, as a model estimates it, and the average of the product that the point belongs to. */
+export interface Interval extends Average {
+  /** It has no interval: where a model cannot express the truth, its error does not shrink as data grow. */
   readonly mean: number;
-  /** As many matured impressions of the point alone would tell as much. */
-  readonly impressions: number;
-  /** Standard error of the matured share of impressions, relative to that share. */
-  readonly maturityError: number;
 }
 
-/** The range of an expected reward, the typical size of a reward (mean square over mean), and its variance. */
-interface Rewards {
-  readonly min: number;
-  readonly max: number;
-  readonly size: number;
-  readonly variance: number;
-}
+/** Conversions with which the size of a product's rewards is its own. A single one may be of a kind that all others exceed. */
+export const LEAST_CONVERSIONS = 10;
+/** Conversions of all products that count in the dispersion of one. */
+const SHARED = 5;
+/** Jeffreys' prior, in conversions. */
+const PRIOR = 0.5;
+
+const NOTHING: Brought = { impressions: 0, conversions: 0, rewards: 0, squares: 0 };
+
+/** The mean square over the squared mean. */
+const dispersionOf = ({ conversions, rewards, squares }: Brought): number => (squares * conversions) / (rewards * rewards);
 
 /**
- * The interval of an expected reward, about the value in its range that is nearest to the estimate.
+ * The averages of products.
  *
- * Rewards of 0 or `size` with a mean m vary by m (size - m), and the interval is that of a binomial rate. Where m is above `size`, they
- * vary by `variance`. Rewards that may be negative vary by the greater of both.
+ * Rewards of 0 or `size` with a mean m are conversions with a rate of m over `size`, and the interval is Jeffreys'. Other rewards vary as
+ * much as if they had the size of mean square over mean. Rewards that may be negative have a normal interval.
  *
- * The distribution of delays is itself an estimate: a mean is what has come, over the share that has matured. The error of that share
- * makes the interval wider.
- * **Source:** Wilson 1927, the score interval of a binomial rate.
+ * The distribution of delays is itself an estimate: an average is what has come, over the impressions that have matured. The error of
+ * their share makes the interval wider.
+ * **Source:** Brown, Cai, DasGupta 2001, interval estimation for a binomial proportion.
  */
-export function intervalOf({ mean, impressions, maturityError }: Evidence, { min, max, size, variance }: Rewards): Interval {
-  const bounded = Math.min(Math.max(mean, min), max);
-  const late = QUANTILE * maturityError * bounded;
-  const extra = (QUANTILE * QUANTILE) / impressions;
-  const rate = bounded / size;
-  const binomial = rate >= 0 && rate <= 1;
-  const normal = binomial && min === 0 ? 0 : extra * variance;
-  let [below, above] = [0, 0];
-  if (binomial) {
-    const centre = (rate + extra / 2) / (1 + extra);
-    const half = Math.sqrt(extra * rate * (1 - rate) + (extra * extra) / 4) / (1 + extra);
-    below = size * (rate - centre + half);
-    above = size * (centre + half - rate);
+export class ProductAverages {
+  readonly #products: ReadonlyMap<number, Brought>;
+  readonly #all: Brought;
+  readonly #range: { readonly min: number; readonly max: number };
+  /** Standard error of the matured share of impressions, relative to that share. */
+  readonly maturityError: number;
+
+  /** `range`: of the mean reward of an impression. */
+  constructor(products: ReadonlyMap<number, Brought>, maturityError: number, range: { readonly min: number; readonly max: number }) {
+    this.#products = products;
+    this.#range = range;
+    this.maturityError = maturityError;
+    const sum = (of: keyof Brought): number => Array.from(products.values()).reduce((all, each) => all + each[of], 0);
+    this.#all = { impressions: sum("impressions"), conversions: sum("conversions"), rewards: sum("rewards"), squares: sum("squares") };
   }
-  const distance = (own: number): number => Math.sqrt(Math.max(own * own, normal) + late * late);
-  return {
-    mean: bounded,
-    low: Math.max(bounded - distance(below), min),
-    high: Math.min(bounded + distance(above), max),
-  };
+
+  of(key: number): Brought {
+    return this.#products.get(key) ?? NOTHING;
+  }
+
+  /** The size of rewards: mean square over mean. */
+  #sizeOf(own: Brought): number {
+    const { rewards, squares } = this.#all;
+    const typical = rewards > 0 ? squares / rewards : Math.min(this.#range.max, Number.MAX_VALUE);
+    if (!(own.rewards > 0)) return typical;
+    const { conversions } = own;
+    const dispersion = (dispersionOf(own) * conversions + dispersionOf(this.#all) * SHARED) / (conversions + SHARED);
+    const size = (dispersion * own.rewards) / conversions;
+    return conversions < LEAST_CONVERSIONS ? Math.max(size, typical) : size;
+  }
+
+  /**
+   * The mean reward of an impression. `matured`: how many the rewards come from, with the relative error of their number. Default: the
+   * product's own.
+   */
+  average(key: number, matured = this.of(key).impressions, error = this.maturityError): Average {
+    const own = this.of(key);
+    const { min, max } = this.#range;
+    // Conversions may come sooner than expected. Each has an impression.
+    const impressions = Math.max(matured, this.conversions(key));
+    const average = Math.min(Math.max(own.rewards / impressions, min), max);
+    const [below, above] = min < 0 ? this.#normal(own, impressions) : this.#binomial(own, impressions);
+    const late = QUANTILE * error * average;
+    if (Number.isNaN(average)) return { average, low: min, high: max };
+    return {
+      average,
+      low: Math.max(average - Math.sqrt(below * below + late * late), min),
+      high: Math.min(average + Math.sqrt(above * above + late * late), max),
+    };
+  }
+
+  /** Conversions of one size that tell as much as those of a product. */
+  conversions(key: number): number {
+    const own = this.of(key);
+    return own.rewards > 0 ? own.rewards / this.#sizeOf(own) : 0;
+  }
+
+  #binomial(own: Brought, impressions: number): readonly [below: number, above: number] {
+    const size = this.#sizeOf(own);
+    const conversions = own.rewards > 0 ? own.rewards / size : 0;
+    const [low, high] = betaInterval(conversions + PRIOR, impressions - conversions + PRIOR);
+    const average = own.rewards / impressions;
+    return [
+      conversions > 0 ? Math.max(average - size * low, 0) : 0,
+      conversions < impressions ? Math.max(size * high - average, 0) : size - average,
+    ];
+  }
+
+  #normal({ squares }: Brought, impressions: number): readonly [below: number, above: number] {
+    const { min, max } = this.#range;
+    const half = (QUANTILE * Math.sqrt(squares + PRIOR * Math.max(min * min, max * max))) / impressions;
+    return [half, half];
+  }
+
+  /**
+   * The mean reward of a conversion, which is positive. One more conversion deviates by the mean, because few do not show how much they
+   * vary. Nothing bounds the mean of fewer than ten.
+   * **Source:** Wilson and Hilferty 1931, the quantiles of a gamma distribution with the mean and the variance of the sum.
+   */
+  amount(key: number): Average {
+    const { conversions, rewards, squares } = this.of(key);
+    const average = rewards / conversions;
+    if (conversions < LEAST_CONVERSIONS) return { average, low: 0, high: Number.POSITIVE_INFINITY };
+    const variance = (squares - rewards * average + average * average) / (conversions + 1);
+    const ninth = variance / (9 * conversions * average * average);
+    const half = QUANTILE * Math.sqrt(ninth);
+    const cube = (each: number): number => each * each * each;
+    return { average, low: average / cube(1 - ninth + half), high: average / cube(Math.max(1 - ninth - half, 0)) };
+  }
 }

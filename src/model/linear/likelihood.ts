@@ -3,7 +3,6 @@ import type { SnapshotReader, SnapshotWriter } from "../../values/snapshot.ts";
 import { placesOf } from "../exact-sums.ts";
 import type { Moments } from "../posterior.ts";
 import type { MaturedSums, Terms } from "./delay-correction.ts";
-import { type Interval, intervalOf } from "./interval.ts";
 import { logistic } from "./logistic.ts";
 import { product } from "./vector.ts";
 
@@ -33,8 +32,6 @@ export interface Likelihood {
   upper(latent: Moments): { readonly mean: Float64Array; readonly width: Float64Array };
   /** Turns latent values into expected rewards, in place. Absent: they are the same. */
   toRewards?(latent: Float64Array): Float64Array;
-  /** The interval of the expected reward. */
-  interval(latent: LatentEvidence, sums: MaturedSums): Interval;
   /** Absent for a likelihood without state. */
   save?(writer: SnapshotWriter): void;
   load?(reader: SnapshotReader): void;
@@ -45,15 +42,6 @@ export interface LatentMean {
   readonly level: number;
   /** theta: d. */
   readonly coefficients: Float64Array;
-}
-
-/** The latent value at a point, estimated from what has matured. */
-export interface LatentEvidence {
-  readonly mean: number;
-  /** Deviation in units of the spread. */
-  readonly deviation: number;
-  /** Standard error of the matured share of impressions, relative to that share. */
-  readonly maturityError: number;
 }
 
 /** Weight of the prior variance of a reward, in impressions. */
@@ -78,20 +66,13 @@ export const untransformed: Pick<Likelihood, "offsets" | "terms" | "moments" | "
   upper: ({ mean, deviation }) => ({ mean, width: deviation }),
 };
 
-/** The expected reward is the latent value. `reward`: the range of a conversion's. Without a conversion it is 0. */
-export function gaussianLikelihood(rewardVariance: number, reward: { readonly min: number; readonly max: number }): Likelihood {
-  const range = { min: Math.min(reward.min, 0), max: Math.max(reward.max, 0) };
+/** The expected reward is the latent value. */
+export function gaussianLikelihood(rewardVariance: number): Likelihood {
   return {
     ...untransformed,
     rewardVariance,
     moment: ({ moment }) => moment,
     spread: (sums) => spreadOf(sums, GUESSED * rewardVariance),
-    interval({ mean, deviation, maturityError }, sums) {
-      const size = sums.rewards > 0 ? sums.squares / sums.rewards : 2 * Math.sqrt(rewardVariance);
-      const spread = this.spread(sums);
-      const impressions = 1 / (deviation * deviation);
-      return intervalOf({ mean, impressions, maturityError }, { ...range, size, variance: spread * spread });
-    },
   };
 }
 
@@ -104,8 +85,6 @@ const GUESSED_IMPRESSIONS = 10;
 const OPTIMISM = 0.5;
 /** Log-odds as close as this to the level have its slope. */
 const CLOSE = 1e-6;
-/** Rewards of 0 and 1. */
-const RATES = { min: 0, max: 1, size: 1, variance: 0 };
 /** Growth of impressions from one anchor to the next. */
 const ANCHORED = 1.05;
 
@@ -193,17 +172,6 @@ export class BernoulliLikelihood implements Likelihood {
     const highest = this.toRewards(mean.map((each, i) => each + deviation[i]));
     this.toRewards(mean);
     return { mean, width: highest.map((each, i) => each - mean[i]) };
-  }
-
-  /**
-   * That of a rate. The deviation says how much information there is, and the information of an impression about this rate how many
-   * impressions that is. A normal interval of log-odds would be too narrow: far from the level, impressions count as more than p (1 - p).
-   */
-  interval({ mean, deviation, maturityError }: LatentEvidence, sums: MaturedSums): Interval {
-    const rate = logistic(this.#core, mean);
-    const information = Math.max(rate * (1 - rate), this.#slope(mean, rate, this.level(sums)));
-    const impressions = 1 / (deviation * deviation * information);
-    return intervalOf({ mean: rate, impressions, maturityError }, RATES);
   }
 
   toRewards(logOdds: Float64Array): Float64Array {

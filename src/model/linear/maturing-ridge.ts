@@ -7,12 +7,12 @@ import { OwnLaws } from "../delay/own-laws.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import type { AppendedImpression, Moments, ReportedDelay } from "../posterior.ts";
 import type { Scores } from "../ranking.ts";
-import { amountLikelihood, LEAST_AMOUNTS } from "./amount-likelihood.ts";
+import { amountLikelihood } from "./amount-likelihood.ts";
 import { CappedSums, type Clipped } from "./capped-sums.ts";
 import { CorrectedMean } from "./corrected-mean.ts";
 import { changedAt, DelayCorrection, type MaturedSums, type Terms } from "./delay-correction.ts";
 import { Halving } from "./halving.ts";
-import type { Interval } from "./interval.ts";
+import { type Average, type Interval, ProductAverages } from "./interval.ts";
 import { BernoulliLikelihood, gaussianLikelihood, type Likelihood } from "./likelihood.ts";
 import { MaturedScores } from "./matured-scores.ts";
 import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
@@ -41,8 +41,8 @@ export interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "explora
  * **Source:** the position-based model; Lagree, Vernade, Cappe 2016, *Multiple-play bandits in the position-based model*, section 3.
  *
  * Each of its ideas has a file: the correction of the mean for delays (`DelayCorrection`), the ridge of the mean (`ChosenRidge`),
- * the delays of single products (`OwnLaws`), the likelihood of a reward (`Likelihood`), forgetting (`RateChanges` or `Halving`), when
- * the mean is solved (`CorrectedMean`), the scores of candidates (`MaturedScores`), and the interval of the mean (`intervalOf`).
+ * the delays and rewards of single products (`OwnLaws`), the likelihood of a reward (`Likelihood`), forgetting (`RateChanges` or `Halving`), when
+ * the mean is solved (`CorrectedMean`), the scores of candidates (`MaturedScores`), and the averages of products (`ProductAverages`).
  */
 export class MaturingRidge {
   /** Whether the state is a sum over impressions. False if log-odds are expanded about an estimate, or if sums are halved. */
@@ -56,10 +56,13 @@ export class MaturingRidge {
   readonly #halving: Halving;
   readonly #changes: RateChanges | undefined;
   readonly #mean: CorrectedMean;
-  /** Absent if the latent value is no reward, because its corrections multiply, or if the delay is known. */
-  readonly #laws: OwnLaws | undefined;
+  /** They correct the mean unless the latent value is no reward, because corrections multiply, or the delay is known. */
+  readonly #laws: OwnLaws;
+  readonly #corrects: boolean;
   /** Absent unless rewards are amounts. */
   readonly #amounts: CappedSums | undefined;
+  /** Of the mean reward of an impression. */
+  readonly #range: MaturingRidgeOptions["reward"];
   #impressions = 0;
 
   constructor(core: Core, window: Window, options: MaturingRidgeOptions) {
@@ -67,20 +70,20 @@ export class MaturingRidge {
     const byChanges = forgetting === "changes";
     this.orderInvariant = rewards === "linear" && (forgetting === null || byChanges);
     this.#likelihood = likelihoodOf(core, options);
+    const { min, max = Number.POSITIVE_INFINITY } = options.amounts ? { min: 0, ...options.amounts } : options.reward;
+    this.#range = { min: Math.min(min, 0), max: Math.max(max, 0) };
     this.#amounts = options.amounts && new CappedSums(d, options.amounts.max);
     // Lasting cohorts have the sums.
     this.#posterior = new Ridge(core, { dimension: d, ridge, derived: byChanges });
     this.#correction = new DelayCorrection(window, d, { offsets: this.#likelihood.offsets, lasting: byChanges, knownDelay });
     this.#halving = new Halving(byChanges ? null : forgetting);
-    this.#laws =
-      rewards === "linear" && knownDelay === undefined
-        ? new OwnLaws(
-            window,
-            { dimension: d, from: delayComponents },
-            () => this.#correction.curve(),
-            () => Math.min(this.#impressions, this.#halving.halfLife),
-          )
-        : undefined;
+    this.#corrects = rewards === "linear" && knownDelay === undefined;
+    this.#laws = new OwnLaws(
+      window,
+      { dimension: d, from: delayComponents, corrects: this.#corrects },
+      () => this.#correction.curve(),
+      () => Math.min(this.#impressions, this.#halving.halfLife),
+    );
     this.#ridge = new ChosenRidge(core, { shrinkage, ridge, likelihood: this.#likelihood, halfLife: this.#halving.halfLife });
     this.#changes = byChanges ? new RateChanges(core, d, this.#ridge, this.#likelihood) : undefined;
     const interval = shrinkage === "evidence" || rewards === "bernoulli" ? Math.ceil(d / SOLVED_AT_ONCE) : 1;
@@ -110,7 +113,7 @@ export class MaturingRidge {
     const own = weighed(terms, weight);
     this.#posterior.append(own.weighted);
     this.#correction.append(terms, moment, weight, clock);
-    this.#laws?.append(features, moment, examination, clock);
+    this.#laws.append(features, moment, examination, clock);
     this.#impressions++;
     const replaced = this.#forget();
     this.#ridge.choose(this.#impressions, () => this.#centred());
@@ -128,6 +131,7 @@ export class MaturingRidge {
    */
   remove(impression: AppendedImpression, reward: number | undefined, delay: number | undefined): void {
     if (reward !== undefined) this.observe(impression, undefined, reward, { before: delay });
+    this.#laws.remove(impression);
     if (this.#likelihood.offsets > 0) return;
     const { features } = impression;
     const weight = this.#correction.weightAt(impression);
@@ -138,7 +142,6 @@ export class MaturingRidge {
       impression,
       weight,
     );
-    this.#laws?.remove(impression);
     this.#impressions--;
     this.#mean.changed();
   }
@@ -148,7 +151,7 @@ export class MaturingRidge {
     // The draws of a trial end with the next impression.
     this.#posterior.redraw();
     this.#correction.advance(moment);
-    this.#laws?.advance(moment);
+    this.#laws.advance(moment);
     this.#mean.changed();
   }
 
@@ -180,7 +183,7 @@ export class MaturingRidge {
     const [sums, moment] = [this.#posterior.statistics().map((each) => each / 2), triangle(this.#posterior.dimension)];
     this.#posterior.replace(sums.subarray(0, moment), sums.subarray(moment));
     this.#correction.halve();
-    this.#laws?.halve();
+    this.#laws.halve();
     this.#halving.times++;
   }
 
@@ -190,11 +193,13 @@ export class MaturingRidge {
       each === undefined ? each : (this.#likelihood.counted?.(each) ?? each);
     const [after, earlier] = [counted(reward), counted(previous)];
     this.#amounts?.replace(impression.features, earlier, after);
+    const most = this.#amounts ? this.#range.max : Number.POSITIVE_INFINITY;
     const own = after ?? 0;
-    const weight = this.#halving.weight(impression.slot) * this.#correction.weightAt(impression);
+    const halved = this.#halving.weight(impression.slot);
+    const weight = halved * this.#correction.weightAt(impression);
     const [now, before] = [weight * own, weight * (earlier ?? 0)];
     this.#mean.reward(impression, now, before);
-    this.#laws?.observe(impression, earlier, delay);
+    this.#laws.observe(impression, halved, Math.min(own, most), earlier && Math.min(earlier, most), delay);
     if (this.#amounts) {
       this.#correction.observeDelay(impression, earlier, delay);
       return;
@@ -213,7 +218,7 @@ export class MaturingRidge {
     const all = this.#correction.corrected(this.#posterior.statistics());
     const sums = this.#amounts ? { ...all, ...this.#amounts.capped() } : all;
     const moment = this.#likelihood.moment(sums);
-    return { ...sums, moment: this.#laws?.corrected({ gram: sums.gram, moment }) ?? moment };
+    return { ...sums, moment: this.#corrects ? this.#laws.corrected({ gram: sums.gram, moment }) : moment };
   }
 
   /** See `MaturedScores.sampled`. */
@@ -235,24 +240,27 @@ export class MaturingRidge {
     return this.scores.predict(points);
   }
 
-  /** See `Policy.interval`. Of a slow product less has matured than the common law says, by its ratio. */
-  interval(points: Float64Array): Interval[] {
-    const sums = this.#matured();
-    const { mean } = this.scores.latent(points, 1);
+  /** The key of the product of each point. -1: it has none. */
+  keys(points: Float64Array): number[] {
     const d = this.#posterior.dimension;
-    const deviation = this.#mean.deviation(points).map((each, i) => each * Math.sqrt(this.#laws?.ratio(points, i * d) ?? 1));
-    const maturityError = this.#correction.maturityError();
-    return Array.from(mean, (each, i) => this.#likelihood.interval({ mean: each, deviation: deviation[i], maturityError }, sums));
+    return Array.from({ length: points.length / d }, (_, i) => this.#laws.keyOf(points, i * d));
+  }
+
+  /** The averages of products, by key. */
+  averages(): ProductAverages {
+    return new ProductAverages(this.#laws.brought(), this.#correction.maturityError(), this.#range);
+  }
+
+  /** See `Policy.interval`. */
+  interval(points: Float64Array): Interval[] {
+    const [averages, keys, { mean }] = [this.averages(), this.keys(points), this.predict(points)];
+    const known = new Map(keys.map((key) => [key, averages.average(key)]));
+    return keys.map((key, i) => ({ mean: mean[i], ...(known.get(key) as Average) }));
   }
 
   /** Amounts that counted as less than they are. Undefined unless rewards are amounts. */
   get clipped(): Clipped | undefined {
     return this.#amounts?.capped().clipped;
-  }
-
-  /** Amounts that are missing for an interval with two ends. 0 unless rewards are amounts. */
-  get missingAmounts(): number {
-    return this.#amounts ? Math.max(LEAST_AMOUNTS - this.#matured().count, 0) : 0;
   }
 
   /** V without its ridge and B, over all impressions, whatever is forgotten of them, then the sum of their offsets. */
@@ -273,7 +281,7 @@ export class MaturingRidge {
    */
   refactor(): void {
     this.#correction.refactor();
-    this.#laws?.refactor();
+    this.#laws.refactor();
     if (this.#changes) this.#weigh(this.#correction.weights.fill(1));
     else this.#posterior.refactor();
     this.#ridge.refactor(this.#impressions, this.#centred());
@@ -293,7 +301,7 @@ export class MaturingRidge {
   /** Adds the sums of another regression with the same options, which loses its own. Call `refactor` afterwards. */
   merge(other: MaturingRidge): void {
     this.#correction.merge(other.#correction);
-    this.#laws?.merge(other.#laws as OwnLaws);
+    this.#laws.merge(other.#laws);
     this.#amounts?.merge(other.#amounts as CappedSums);
     if (!this.#changes) this.#posterior.merge(other.#posterior);
     this.#impressions += other.#impressions;
@@ -304,7 +312,7 @@ export class MaturingRidge {
     this.#posterior.save(writer);
     writer.numbers([this.#impressions, times, next, this.#ridge.value, this.#ridge.due]);
     this.#correction.save(writer);
-    this.#laws?.save(writer);
+    this.#laws.save(writer);
     this.#amounts?.save(writer);
     if (this.#changes) writer.numbers([this.#changes.due]);
     this.#likelihood.save?.(writer);
@@ -318,7 +326,7 @@ export class MaturingRidge {
     for (const count of [this.#impressions, halving.times]) counted("count", count);
     if (ridge.value < ridge.least || !Number.isFinite(halving.next)) throw malformed();
     this.#correction.load(reader);
-    this.#laws?.load(reader);
+    this.#laws.load(reader);
     this.#amounts?.load(reader);
     if (this.#changes) [this.#changes.due] = reader.numbers(1);
     this.#likelihood.load?.(reader);
@@ -335,9 +343,9 @@ export class MaturingRidge {
   }
 }
 
-function likelihoodOf(core: Core, { dimension, rewards, rewardVariance, reward, amounts }: MaturingRidgeOptions): Likelihood {
+function likelihoodOf(core: Core, { dimension, rewards, rewardVariance, amounts }: MaturingRidgeOptions): Likelihood {
   if (amounts) return amountLikelihood();
-  return rewards === "bernoulli" ? new BernoulliLikelihood(core, dimension) : gaussianLikelihood(rewardVariance, reward);
+  return rewards === "bernoulli" ? new BernoulliLikelihood(core, dimension) : gaussianLikelihood(rewardVariance);
 }
 
 /** Terms of an impression that counts in part. */

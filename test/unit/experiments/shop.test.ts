@@ -217,13 +217,13 @@ it.each(["default", "Beta, waiting", "SquareCB, waiting", "LinTS, waiting"])(
 );
 
 it.each([
-  ["a mean below the range", { mean: -0.1, low: -0.2, high: 0.1 }, 0],
-  ["an end above the range", { mean: 0.5, low: 0.2, high: 1.77 }, 0.5],
-  ["a mean outside its interval", { mean: 0.5, low: 0.6, high: 0.7 }, 0.5],
-  ["an interval without a width", { mean: 0, low: 0, high: 0 }, 0],
-  ["a recommended mean outside the range", { mean: 0.5, low: 0.4, high: 0.6 }, -0.01],
-  ["no number", { mean: Number.NaN, low: 0.4, high: 0.6 }, 0.5],
+  ["a mean below the range", { mean: -0.1, average: 0, low: 0, high: 0.1 }, 0],
+  ["an end above the range", { mean: 0.5, average: 0.5, low: 0.2, high: 1.77 }, 0.5],
+  ["an average outside its interval", { mean: 0.5, average: 0.5, low: 0.6, high: 0.7 }, 0.5],
+  ["an interval without a width", { mean: 0, average: 0, low: 0, high: 0 }, 0],
+  ["a recommended mean outside the range", { mean: 0.5, average: 0.5, low: 0.4, high: 0.6 }, -0.01],
+  ["no number", { mean: Number.NaN, average: 0.5, low: 0.4, high: 0.6 }, 0.5],
 ])("finds a statement wrong: %s", (_, belief, recommended) => {
   expect(isWrong({ belief, recommended }, { min: 0, max: 1 })).toBe(true);
-  expect(isWrong({ belief: { mean: 0, low: 0, high: 0.1 }, recommended: 0 }, { min: 0, max: 1 })).toBe(false);
+  expect(isWrong({ belief: { mean: 0.2, average: 0, low: 0, high: 0.1 }, recommended: 0 }, { min: 0, max: 1 })).toBe(false);
 });

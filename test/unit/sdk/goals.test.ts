@@ -13,6 +13,7 @@ import {
 } from "afterclick";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { betaInterval } from "../../../src/model/beta.ts";
 import { stream } from "../../support/scenario.ts";
 
 const HOUR = 3_600_000;
@@ -58,9 +59,9 @@ describe("each goal", () => {
     }
     const [factors] = both.policy.factors([[1, 0]]);
     expect(factors.map(({ goal }) => goal)).toEqual(["click", "purchase"]);
-    const { low, mean, high } = alone.policy.interval([[1, 0]])[0];
-    expect(factors[1]).toEqual({ goal: "purchase", low, mean, high });
-    expect(both.policy.predict([[1, 0]]).mean[0]).toBeCloseTo(0.25 * factors[0].mean + mean, 12);
+    const [own] = alone.policy.interval([[1, 0]]);
+    expect(factors[1]).toEqual({ goal: "purchase", ...own });
+    expect(both.policy.predict([[1, 0]]).mean[0]).toBeCloseTo(0.25 * factors[0].mean + own.mean, 12);
   });
 
   it("without a value needs no regression, and decisions are those of the others alone", async () => {
@@ -159,9 +160,11 @@ describe("a funnel", () => {
     ]);
     const { mean, variance } = recommender.policy.predict([[1]]);
     expect(mean[0]).toBeCloseTo(2 / 12, 5);
-    const [{ low, high }] = recommender.policy.interval([[1]]);
-    expect(low).toBeLessThan(mean[0]);
-    expect(high).toBeGreaterThan(mean[0]);
+    // The share of impressions that order is known as well as if nobody had counted clicks and carts.
+    const [{ average, low, high }] = recommender.policy.interval([[1]]);
+    const [least, most] = betaInterval(50.5, 550.5);
+    expect([average, low, high].map((each) => each / 2)).toEqual([1 / 12, least, most].map((each) => expect.closeTo(each, 3)));
+    expect(factors.map((each) => each.average)).toEqual([1 / 2, 1 / 3, 1 / 2].map((each) => expect.closeTo(each, 3)));
     // The deviation of a product of shares of 600, 300 and 100 trials, to first order.
     const relative = Math.sqrt(0.5 / 300 + 2 / 3 / 100 + 0.5 / 50);
     expect(Math.sqrt(variance[0]) / mean[0]).toBeGreaterThan(0.8 * relative);

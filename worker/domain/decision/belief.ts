@@ -3,7 +3,7 @@ import { vectorAt } from "../../../src/publication/featurizer.ts";
 import type { Belief } from "../../protocol/answers.ts";
 import type { Offer } from "./offer.ts";
 
-type Interval = Pick<Factor, "mean" | "low" | "high">;
+type Interval = Pick<Factor, "mean" | "average" | "low" | "high">;
 type Scores = Pick<Choice, "score" | "mean" | "width" | "probability">;
 
 /** The scores of a shown action as answers state them: with the expected reward inside the range of rewards. Rows keep the posterior's mean. */
@@ -11,30 +11,38 @@ export function statedScores(policy: Policy, { score, mean, width, probability }
   return { score, mean: policy.stated(mean), width, ...(probability !== undefined && { probability }) };
 }
 
-/** Belief of the policy about each action. Null for a policy without a posterior, or with a domain of its own. */
+/**
+ * Belief of the policy about each action in a context, and what the action's impressions have brought. Null for a policy without a
+ * posterior, or with a domain of its own.
+ */
 export function beliefsOf(policy: Policy, { actions, points }: Offer): readonly (Belief | null)[] {
   const { dimension: d, hasDomain } = policy;
   if (d === 0 || hasDomain || !points) return actions.map(() => null);
   const vectors = actions.map((_, i) => vectorAt(points, i, actions.length));
   try {
+    if (!policy.hasIntervals) {
+      return Array.from(policy.predict(vectors).mean, (mean) => ({ mean: policy.stated(mean), average: null, low: null, high: null }));
+    }
     const factors = policy.hasFactors ? policy.factors(vectors) : undefined;
-    return policy.interval(vectors).map((belief, i) => (factors ? withFactors(belief, factors[i]) : belief));
+    return policy.interval(vectors).map((belief, i) => (factors ? withFactors(belief, factors[i]) : stated(belief)));
   } catch (error) {
     if (error instanceof UnsupportedError) return actions.map(() => null);
     throw error;
   }
 }
 
-/** A belief with its factors. Ends that too few amounts leave open are null. */
-function withFactors({ mean, low, high }: Interval, factors: readonly Factor[]): Belief {
-  const ends = (each: Interval) => ({ low: finite(each.low), high: finite(each.high) });
+/** A belief with its factors. */
+function withFactors(belief: Interval, factors: readonly Factor[]): Belief {
   const { missing, goal } = factors.find((each) => each.missing !== undefined) ?? {};
   return {
-    mean,
-    ...ends({ mean, low, high }),
+    ...stated(belief),
     ...(missing !== undefined && tooFew(missing, `amounts of ${goal}`)),
-    factors: factors.map(({ missing: _, ...factor }) => ({ ...factor, ...ends(factor) })),
+    factors: factors.map(({ missing: _, ...factor }) => ({ ...factor, ...stated(factor) })),
   };
 }
 
-const finite = (end: number): number | null => (Number.isFinite(end) ? end : null);
+/** An average before the first impression, and ends that too few amounts leave open, are null. */
+function stated({ mean, average, low, high }: Interval): Pick<Belief, "mean" | "average" | "low" | "high"> {
+  const [own, least, most] = [average, low, high].map((each) => (Number.isFinite(each) ? each : null));
+  return { mean, average: own, low: least, high: most };
+}

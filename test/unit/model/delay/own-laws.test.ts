@@ -39,7 +39,7 @@ function learnt(events: readonly Event[], order: readonly number[] = events.map(
   const now = events.length;
   const laws = new OwnLaws(
     WINDOW,
-    { dimension: PRODUCTS, from: 0 },
+    { dimension: PRODUCTS, from: 0, corrects: true },
     () => common.curve(now),
     () => 0,
   );
@@ -53,7 +53,7 @@ function learnt(events: readonly Event[], order: readonly number[] = events.map(
     const { round, key, delay } = events[place];
     if (delay === undefined || round + delay > now) continue;
     common.convert(round, delay);
-    laws.observe({ features: oneHot(key), slot: 0, round }, undefined, { after: delay });
+    laws.observe({ features: oneHot(key), slot: 0, round }, 1, 1, undefined, { after: delay });
   }
   return { laws, common };
 }
@@ -137,10 +137,10 @@ describe("delays that differ by product", () => {
     expect(ratiosOf(reversed.laws)).toEqual(ratios);
     expect(saved(reversed.laws)).toEqual(before);
     const late = { features: oneHot(1), slot: 0, round: 900 };
-    laws.observe(late, undefined, { after: 200 });
+    laws.observe(late, 1, 1, undefined, { after: 200 });
     expect(ratiosOf(laws)).not.toEqual(ratios);
-    laws.observe(late, 1, { before: 200, after: 90 });
-    laws.observe(late, 1, { before: 90 });
+    laws.observe(late, 1, 1, 1, { before: 200, after: 90 });
+    laws.observe(late, 1, 0, 1, { before: 90 });
     expect(ratiosOf(laws)).toEqual(ratios);
     expect(saved(laws)).toEqual(before);
   });
@@ -151,7 +151,7 @@ describe("delays that differ by product", () => {
     const fresh = () =>
       new OwnLaws(
         WINDOW,
-        { dimension: PRODUCTS, from: 0 },
+        { dimension: PRODUCTS, from: 0, corrects: true },
         () => common.curve(1200),
         () => 0,
       );
@@ -181,7 +181,7 @@ describe("delays that differ by product", () => {
     const common = new Delays({ resolution: 1, cohort: 256, span: window.rounds });
     const laws = new OwnLaws(
       window,
-      { dimension, from: 0 },
+      { dimension, from: 0, corrects: true },
       () => common.curve(0),
       () => 0,
     );
@@ -191,7 +191,8 @@ describe("delays that differ by product", () => {
       const features = new Float64Array(dimension);
       features[Math.floor(200 * random())] = 1;
       laws.append(features, { round });
-      if (random() < 0.05) laws.observe({ features, slot: 0, round }, undefined, { after: Math.floor(window.rounds * random() ** 3) });
+      if (random() < 0.05)
+        laws.observe({ features, slot: 0, round }, 1, 1, undefined, { after: Math.floor(window.rounds * random() ** 3) });
       if (round % 6000 === 0) most = Math.max(most, 8 * saved(laws).reduce((sum, { length }) => sum + 1 + length, 0));
     }
     expect(most).toBeGreaterThan(150_000);
