@@ -1,9 +1,10 @@
 // The delay figures that worker and commands state: distribution, conversion rate, and an alarm for silence. No policy learns from it.
 
-import { type ConversionRate, DelayLaw } from "./model/delay/delay-law.ts";
 import { binOf, Delays, settingsOf } from "./model/delay/delays.ts";
+import { packed, unpacked } from "./model/delay/packed.ts";
+import { type ConversionRate, type Counted, type Expected, ProductLaws } from "./model/delay/product-laws.ts";
 import { Rhythm } from "./model/delay/rhythm.ts";
-import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber } from "./values/argument.ts";
+import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "./values/argument.ts";
 import { malformed } from "./values/snapshot.ts";
 
 /** Options of `DelayEstimate`. */
@@ -22,6 +23,8 @@ export interface DelayEstimateOptions {
 /** A first conversion of an impression, or several of one cell of the estimate's grid. */
 export interface DelayedConversion {
   readonly shownAt: number;
+  /** That of the impression. */
+  readonly product?: string;
   /** When it happened. */
   readonly at: number;
   /** Number of conversions, default 1. */
@@ -68,13 +71,14 @@ export interface Silence {
 /** A delay estimate as a plain value that survives JSON. */
 export interface DelayEstimateState extends Required<DelayEstimateOptions> {
   readonly version: typeof VERSION;
+  readonly products: readonly string[];
   readonly sections: readonly (readonly number[])[];
 }
 
 /** Conversions needed for an alarm. */
 const FEW = 30;
-/** Version of the saved form. The first had none, and no rhythm. */
-const VERSION = 3;
+/** Version of the saved form. */
+const VERSION = 4;
 /** An hour of the day may have fewer conversions than the mean: with a rhythm, `falseAlarm` is divided by this. */
 const UNEVEN = 10;
 /** Greatest probability of the silence beyond a normal pause. Such a pause is rare already. */
@@ -89,8 +93,12 @@ const EQUAL = 1e-9;
  * followed for, so figures are about the conversions that come within `followed`. That is the window once five conversions belong to
  * impressions whose window has passed.
  *
- * Memory is bounded whatever the traffic: about 40 cohorts of some hundred numbers, and the quarter hours of four weeks. Impressions
- * and conversions may arrive in any order; `arrivedAt` must then be given. The clock only goes forward.
+ * Products may differ in their delays: name the product of each impression and conversion. Each then has a law of its own, which is drawn
+ * towards the common one as far as products resemble each other. One law for all would be wrong after a policy has moved traffic to a
+ * product with later conversions. Where laws differ, `followed` is a time for which each product with much traffic has been followed.
+ *
+ * Memory is bounded whatever the traffic: about 40 cohorts of some hundred numbers for each product, and the quarter hours of four weeks.
+ * Impressions and conversions may arrive in any order; `arrivedAt` must then be given. The clock only goes forward.
  *
  * @example
  * const delays = new DelayEstimate({ window: 7 * 86_400_000 });
@@ -105,6 +113,9 @@ export class DelayEstimate {
   readonly #delays: Delays;
   /** Absent if the window is shorter than a day. */
   readonly #rhythm?: Rhythm;
+  /** Name of the first product, and the counts of each by name. Those of a single product are the common ones. */
+  #first?: string;
+  readonly #products = new Map<string, Product>();
   #shown = 0;
   #conversions = 0;
   /** Time of the latest conversion, and of the latest arrival. */
@@ -112,8 +123,7 @@ export class DelayEstimate {
   #arrived = Number.MIN_SAFE_INTEGER;
   #now = Number.MIN_SAFE_INTEGER;
   /** Figures as of the clock. Absent after a change. */
-  #law?: DelayLaw;
-  #rate?: ConversionRate;
+  #laws?: ProductLaws;
 
   /** @throws {TypeError | RangeError} naming the option. */
   constructor(options: DelayEstimateOptions) {
@@ -125,13 +135,30 @@ export class DelayEstimate {
     this.#delays = new Delays(settingsOf(this.#window));
   }
 
-  /** Counts `count` impressions shown at `time`. @throws {TypeError | RangeError} naming the argument. */
-  show(time: number, count = 1): void {
+  /** Counts `count` impressions of a product shown at `time`. @throws {TypeError | RangeError} naming the argument. */
+  show(time: number, count = 1, product = ""): void {
     const [at, number] = [finiteNumber("time", time), wholeNumber("count", count, 1)];
+    const own = this.#productOf(name(product));
     this.#advance(at);
-    this.#delays.append(at, number);
-    this.#stale();
+    for (const delays of [this.#delays, own?.delays]) delays?.append(at, number);
+    this.#laws = undefined;
     this.#shown += number;
+    if (own) own.shown += number;
+  }
+
+  /** Counts of a product. Undefined if they are the common ones. */
+  #productOf(product: string): Product | undefined {
+    this.#first ??= product;
+    if (this.#products.size === 0) {
+      if (product === this.#first) return undefined;
+      const delays = new Delays(settingsOf(this.#window));
+      delays.load(unpacked(Float64Array.from(packed((into) => this.#delays.save(into)))));
+      this.#products.set(this.#first, { delays, shown: this.#shown });
+    }
+    const known = this.#products.get(product) ?? { delays: new Delays(settingsOf(this.#window)), shown: 0 };
+    this.#products.set(product, known);
+    known.delays.advance(this.#now);
+    return known;
   }
 
   /** The cells in which an estimate with this window counts. Both have the unit of times. @throws {TypeError | RangeError} naming the argument. */
@@ -144,7 +171,7 @@ export class DelayEstimate {
    * Counts the first conversion of a counted impression, or `count` of them. A conversion after the window is ignored.
    * @throws {TypeError | RangeError} naming the argument. The estimate is then unchanged.
    */
-  convert({ shownAt, at, count = 1, latest = at, arrivedAt }: DelayedConversion): void {
+  convert({ shownAt, at, count = 1, latest = at, arrivedAt, product = "" }: DelayedConversion): void {
     const shown = finiteNumber("shownAt", shownAt);
     if (finiteNumber("at", at) < shown) throw outOfRange("at", `a time not before the impression's, ${shown}`, at);
     const number = wholeNumber("count", count, 1);
@@ -152,11 +179,12 @@ export class DelayEstimate {
     const arrival = arrivedAt ?? Math.max(latest, this.#now);
     if (finiteNumber("arrivedAt", arrival) < latest)
       throw outOfRange("arrivedAt", `a time not before the conversion's, ${latest}`, arrival);
+    const named = name(product);
     if (at - shown > this.#window) return;
     if (arrivedAt !== null) this.arrive(arrival);
     this.#advance(latest);
-    this.#delays.convert(shown, at - shown, number);
-    this.#stale();
+    for (const delays of [this.#productOf(named)?.delays, this.#delays]) delays?.convert(shown, at - shown, number);
+    this.#laws = undefined;
     this.#last = Math.max(this.#last, latest);
     this.#conversions += number;
   }
@@ -175,28 +203,22 @@ export class DelayEstimate {
   }
 
   #advance(time: number): void {
-    if (time > this.#now) this.#stale();
+    if (time > this.#now) this.#laws = undefined;
     this.#now = Math.max(this.#now, time);
     this.#delays.advance(this.#now);
   }
 
-  #stale(): void {
-    this.#law = undefined;
-    this.#rate = undefined;
+  #stated(): ProductLaws {
+    this.#laws ??= this.#asOfClock();
+    return this.#laws;
   }
 
-  #stated(): DelayLaw {
-    if (!this.#law) {
-      // Joins the cohorts of impressions that came out of order.
-      if (this.#shown > 0) this.#delays.advance(this.#now);
-      this.#law = new DelayLaw(this.#delays, this.#window, this.#now);
-    }
-    return this.#law;
-  }
-
-  /** Number of impressions that have left their cohorts. */
-  #settled(): number {
-    return this.#delays.cohorts.list.reduce((left, { count }) => left - count, this.#shown);
+  #asOfClock(): ProductLaws {
+    const products = Array.from(this.#products).sort(([a], [b]) => (a < b ? -1 : 1));
+    // Joins the cohorts of impressions that came out of order.
+    if (this.#shown > 0) for (const delays of [this.#delays, ...products.map(([, each]) => each.delays)]) delays.advance(this.#now);
+    const all = products.length > 0 ? products : [[this.#first ?? "", { delays: this.#delays, shown: this.#shown }] as const];
+    return new ProductLaws(this.#delays, new Map(all), { window: this.#window, now: this.#now });
   }
 
   get conversions(): number {
@@ -205,19 +227,25 @@ export class DelayEstimate {
 
   /** All figures are about the conversions that come within this time. At most the window. */
   get followed(): number {
-    return this.#stated().followed;
+    return this.#stated().law.followed;
   }
 
   /** Conversions of impressions whose window has passed. A fraction while ages of impressions are known in groups only. */
   get closed(): number {
-    return this.#stated().closed;
+    return this.#stated().law.closed;
+  }
+
+  /** Whether conversions of some products come later than those of others, by a test at about 5 %. */
+  get productsDiffer(): boolean {
+    return this.#stated().differ;
   }
 
   /** The distribution of delays of the conversions that come within a time, default: the window. All 1 before the first conversion. */
   distribution(within = this.#window): DelayDistribution {
     const time = positiveNumber("within", within);
-    const law = this.#stated();
-    const { probability, low, high, error } = law.within(Math.min(time, law.followed));
+    const laws = this.#stated();
+    const { law } = laws;
+    const { probability, low, high, error } = laws.within(Math.min(time, law.followed));
     const unknown = Math.min(time, this.#window) > law.followed;
     return {
       delays: law.ends.slice(),
@@ -228,11 +256,9 @@ export class DelayEstimate {
     };
   }
 
-  /** Probability that a conversion comes sooner than `delay`, if it comes. */
-  below(delay: number): number {
-    return this.#stated()
-      .within()
-      .below(finiteNumber("delay", delay, 0));
+  /** Probability that a conversion comes sooner than `delay`, if it comes. Of a product: by its own law. */
+  below(delay: number, product?: string): number {
+    return this.#stated().below(finiteNumber("delay", delay, 0), product);
   }
 
   /** Estimated share of impressions that convert. NaN before the first conversion. */
@@ -242,8 +268,7 @@ export class DelayEstimate {
 
   /** The rate with a 95 % interval, which allows for the error of the delays. 0 to 1 before the first conversion. */
   rateInterval(): ConversionRate {
-    this.#rate ??= this.#stated().rate(this.#settled());
-    return this.#rate;
+    return this.#stated().rate();
   }
 
   /** Probability that a pending impression of this age still converts. NaN before the first conversion. */
@@ -255,16 +280,24 @@ export class DelayEstimate {
 
   /** Conversions expected after `now` from the impressions so far. NaN before the first conversion. */
   toCome(now: number): number {
-    const time = finiteNumber("now", now);
-    this.#advance(time);
-    return this.rate() * Math.max(this.#shown - this.#stated().matured(this.#settled(), time), 0);
+    return this.toComeInterval(now).expected;
+  }
+
+  /**
+   * Conversions expected after `now` from the impressions so far, with the 95 % interval in which their number will be. Those within
+   * `followed` count.
+   */
+  toComeInterval(now: number): Expected {
+    this.#advance(finiteNumber("now", now));
+    return this.#stated().toCome();
   }
 
   /** The window that would catch this share of conversions, default 0.95. */
   quantile(share = 0.95): number {
     const wanted = finiteNumber("share", share, 0, 1);
-    const law = this.#stated();
-    const bin = law.within().probability.findIndex((each) => each >= wanted - EQUAL);
+    const laws = this.#stated();
+    const { law } = laws;
+    const bin = laws.within().probability.findIndex((each) => each >= wanted - EQUAL);
     return Math.min(law.ends[bin], law.followed);
   }
 
@@ -314,11 +347,18 @@ export class DelayEstimate {
     const writer = { numbers: (...arrays: ArrayLike<number>[]) => void sections.push(...arrays.map((values) => Array.from(values))) };
     this.#rhythm?.save(writer);
     this.#delays.save(writer);
-    return { version: VERSION, window: this.#window, falseAlarm: this.#falseAlarm, day: this.#day, sections };
+    const products = Array.from(this.#products).sort(([a], [b]) => (a < b ? -1 : 1));
+    for (const [, { delays, shown }] of products)
+      sections.push(
+        [shown],
+        packed((into) => delays.save(into)),
+      );
+    const names = products.length > 0 ? products.map(([each]) => each) : this.#first === undefined ? [] : [this.#first];
+    return { version: VERSION, window: this.#window, falseAlarm: this.#falseAlarm, day: this.#day, products: names, sections };
   }
 
   /** Restores the state that `toJSON` returned. @throws {TypeError | RangeError | SnapshotError} if it is anything else. */
-  static from({ version, sections, ...options }: DelayEstimateState): DelayEstimate {
+  static from({ version, products, sections, ...options }: DelayEstimateState): DelayEstimate {
     if (version !== VERSION) throw outOfRange("version", `${VERSION}, the form that toJSON returns; count the log again`, version);
     const estimate = new DelayEstimate(options);
     let next = 0;
@@ -332,8 +372,25 @@ export class DelayEstimate {
     [estimate.#shown, estimate.#conversions, estimate.#last, estimate.#arrived, estimate.#now] = reader.numbers(5);
     estimate.#rhythm?.load(reader);
     estimate.#delays.load(reader);
+    if (products.length === 1) estimate.#first = name(products[0]);
+    else
+      for (const product of products) {
+        const [[shown], delays] = [reader.numbers(1), new Delays(settingsOf(estimate.#window))];
+        delays.load(unpacked(reader.numbers()));
+        estimate.#products.set(name(product), { delays, shown });
+      }
     return estimate;
   }
+}
+
+/** What was counted of a product. */
+interface Product extends Counted {
+  shown: number;
+}
+
+function name(product: unknown): string {
+  if (typeof product !== "string") throw wrongType("product", "a string", product);
+  return product;
 }
 
 /** base^exponent by squaring. */

@@ -35,7 +35,7 @@ export { type GoalEvent, goalOutcomes } from "./ledger/goal-outcomes.ts";
 export type { GoalOptions, Goals, GoalValue } from "./ledger/goals.ts";
 export type { ConversionStatus, Impression, ImpressionStatus } from "./ledger/ledger.ts";
 export { merge } from "./merge.ts";
-export type { ConversionRate } from "./model/delay/delay-law.ts";
+export type { ConversionRate, Expected } from "./model/delay/product-laws.ts";
 export type { Window } from "./model/delay/window.ts";
 export { type Families, families } from "./model/families.ts";
 export type { GaussianProcess } from "./model/gaussian-process/gaussian-process.ts";

@@ -1,4 +1,4 @@
-// The law of delays and the conversion rate with their intervals, for people. Policies use the curve of `delays.ts`.
+// The law of delays with its bands, for people. Policies use the curve of `delays.ts`.
 
 import { betaInterval } from "../beta.ts";
 import { binEnd, binOf, type Delays } from "./delays.ts";
@@ -14,7 +14,7 @@ const HALVINGS = 40;
 /** A cohort's ages are known to this share. */
 const KNOWN = 0.9;
 /** Prior weight of the delays below and above each delay: Jeffreys' prior. */
-const PRIOR = 0.5;
+export const PRIOR = 0.5;
 
 /** The law of the delays of the conversions that come within some time. */
 export interface LawWithin {
@@ -27,13 +27,6 @@ export interface LawWithin {
   readonly error: Float64Array;
   /** P(delay < x). Linear within a bin. */
   below(x: number): number;
-}
-
-/** The share of impressions that convert within some time, with a 95 % interval. */
-export interface ConversionRate {
-  readonly rate: number;
-  readonly low: number;
-  readonly high: number;
 }
 
 /**
@@ -57,32 +50,40 @@ export class DelayLaw {
   readonly followed: number;
   /** Conversions of impressions that were followed for the whole window. */
   readonly closed: number;
-  readonly #delays: Delays;
+  /** The last bin within `followed`. */
+  readonly top: number;
+  readonly hazards: Hazards;
+  /** Of each bin within `followed`: P(delay < end), and the reverse hazard. Without conversions, all are to come at the very end. */
+  readonly common: { readonly below: Float64Array; readonly hazard: Float64Array };
+  readonly #resolution: number;
+  readonly #now: number;
   /** Bins of the window. */
   readonly #bins: number;
-  /** The last bin within `followed`. */
-  readonly #top: number;
-  readonly #parts: readonly Followed[];
-  readonly #hazards: Hazards;
   readonly #laws = new Map<number, LawWithin>();
 
-  /** `window`: conversions come within it, in the unit of times. `now`: time of the clock. */
-  constructor(delays: Delays, window: number, now: number) {
-    this.#delays = delays;
+  /** `window`: conversions come within it, in the unit of times. `now`: time of the clock. `known`: `followed` is at most this. */
+  constructor(delays: Delays, window: number, now: number, known = window) {
+    this.#resolution = delays.resolution;
+    this.#now = now;
     this.ends = Float64Array.from({ length: delays.bins }, (_, bin) => binEnd(bin) * delays.resolution);
     this.#bins = firstFrom(this.ends, window) + 1;
     const parts = partsOf(delays, this.#bins, now);
     this.closed = followedFor(parts, this.#bins - 1, window);
-    this.followed = this.#longest(parts, window);
-    this.#top = firstFrom(this.ends, this.followed);
-    this.ends[this.#top] = this.followed;
-    this.#parts = followedIn(parts, this.#inner);
-    this.#hazards = hazardsOf(this.#parts, this.#top + 1);
+    this.followed = Math.min(this.#longest(parts, window), Math.max(known, this.ends[0]));
+    this.top = firstFrom(this.ends, this.followed);
+    this.ends[this.top] = this.followed;
+    this.hazards = hazardsOf(followedIn(parts, this.#inner), this.top + 1);
+    this.common = lawOf(this.hazards);
   }
 
   /** Ends of the bins within `followed`. */
   get #inner(): Float64Array {
-    return this.ends.subarray(0, this.#top + 1);
+    return this.ends.subarray(0, this.top + 1);
+  }
+
+  /** The cohorts of one of the products that the law is about. */
+  partsOf(delays: Delays): Followed[] {
+    return followedIn(partsOf(delays, this.#bins, this.#now), this.#inner);
   }
 
   /** The longest time that the law knows. */
@@ -103,14 +104,14 @@ export class DelayLaw {
 
   /** The law of the conversions that come within a time, at most `followed`. */
   within(time = this.followed): LawWithin {
-    const bin = Math.min(firstFrom(this.ends, time), this.#top);
+    const bin = Math.min(firstFrom(this.ends, time), this.top);
     const law = this.#laws.get(bin) ?? this.#lawWithin(bin);
     this.#laws.set(bin, law);
     return law;
   }
 
   #lawWithin(top: number): LawWithin {
-    const { mass, events, before } = this.#hazards;
+    const { mass, events, before } = this.hazards;
     const probability = new Float64Array(this.ends.length).fill(1);
     const [low, high, error] = [probability.slice(), probability.slice(), new Float64Array(this.ends.length)];
     const sums = new Float64Array(top + 1);
@@ -133,58 +134,26 @@ export class DelayLaw {
       high[b - 1] = Math.max(after > 0 ? band[1] : 1, share);
       error[b - 1] = Math.sqrt(Math.max(second - first * first, 0));
     }
-    return { probability, low, high, error, below: (x) => this.#interpolated(x, probability) };
+    return { probability, low, high, error, below: (x) => this.at(x, probability) };
   }
 
-  #interpolated(x: number, values: Float64Array): number {
+  /** P(delay < x), from that at the ends of the bins. */
+  at(x: number, values: Float64Array): number {
     if (x <= 0) return 0;
-    const bin = binOf(x / this.#delays.resolution);
+    const bin = binOf(x / this.#resolution);
     if (bin >= values.length) return 1;
     const [start, before] = bin === 0 ? [0, 0] : [this.ends[bin - 1], values[bin - 1]];
     return Math.min(before + ((values[bin] - before) * (x - start)) / (this.ends[bin] - start), values[bin]);
   }
+}
 
-  /**
-   * Impressions at a time, each weighted by the share of its conversions that should have come. `settled`: number of impressions that
-   * have left their cohorts.
-   */
-  matured(settled: number, time: number): number {
-    const { mass } = this.#hazards;
-    const sum = (weights: (b: number) => number): number => {
-      let all = 0;
-      for (let b = 0; b <= this.#top; b++) all += mass[b] * weights(b);
-      return all;
-    };
-    const whole = sum(() => 1);
-    const parts = followedIn(partsOf(this.#delays, this.#bins, time), this.#inner);
-    return parts.reduce((all, { shown, exposure }) => all + (shown * sum((b) => exposure[b])) / whole, settled);
-  }
-
-  /**
-   * The share of impressions that convert within `followed`. The interval adds the error of the law to that of a proportion.
-   */
-  rate(settled: number): ConversionRate {
-    const { mass, events, before } = this.#hazards;
-    let [sum, seen, conversions] = [0, 0, 0];
-    let variance = 0;
-    for (let b = 0; b <= this.#top; b++) {
-      const shown = this.#parts.reduce((all, part) => all + part.shown * part.exposure[b], settled);
-      // A greater hazard moves the mass before this bin, which more impressions have been followed for, into it.
-      const moved = seen - sum * shown;
-      const [alive, died] = [before[b] + PRIOR, events[b] + (b === this.#top ? PRIOR : 0)];
-      variance += (moved * moved * died) / (alive * (alive + died + 1));
-      sum += mass[b];
-      seen += mass[b] * shown;
-      conversions += events[b];
-    }
-    const matured = seen / sum;
-    if (!(conversions > 0 && matured > 0)) return { rate: Number.NaN, low: 0, high: 1 };
-    const rate = Math.min(conversions / matured, 1);
-    // As many conversions of mature impressions would leave the same relative error.
-    const like = conversions / (1 + (conversions * variance) / (seen * seen));
-    const [low, high] = betaInterval(like + PRIOR, Math.max(like / rate - like, 0) + PRIOR);
-    return { rate, low: Math.min(low, rate), high: rate === 1 ? 1 : Math.max(high, rate) };
-  }
+/** The law of these hazards. */
+function lawOf({ mass }: Hazards): DelayLaw["common"] {
+  const sums = new Float64Array(mass.length);
+  mass.reduce((sum, each, b) => (sums[b] = sum + each), 0);
+  const all = sums[sums.length - 1];
+  if (!(all > 0)) sums[sums.length - 1] = 1;
+  return { below: sums.map((sum) => sum / (all > 0 ? all : 1)), hazard: mass.map((each, b) => (sums[b] > 0 ? each / sums[b] : 0)) };
 }
 
 /** Conversions up to a bin whose impressions were followed for a time. */
@@ -201,7 +170,7 @@ function intervalOf(first: number, second: number): readonly [number, number] {
 }
 
 /** The first bin that ends at a time or later. */
-function firstFrom(ends: Float64Array, time: number): number {
+export function firstFrom(ends: Float64Array, time: number): number {
   let [low, high] = [0, ends.length - 1];
   while (low < high) {
     const middle = (low + high) >> 1;

@@ -5,8 +5,9 @@
 // pooled-laws         how a product's law is drawn towards the common one, and the test whether laws differ
 // unmatured-sums      the part of sums over impressions that has not matured: 1 - F(age) of each impression
 // delay-correction    (../linear) takes that part from the sums of a linear model
-// delay-law           the law and the conversion rate with 95 % bands, for people to read
-// delay-estimate      (../..) the SDK's door: a delay-law, with an alarm for a silence
+// delay-law           the law with 95 % bands, for people to read
+// product-laws        laws of several products, and the figures of all: conversion rate, conversions to come
+// delay-estimate      (../..) the SDK's door: product-laws, with an alarm for a silence
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { type Cohort, Cohorts } from "./cohorts.ts";
 

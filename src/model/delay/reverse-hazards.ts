@@ -2,6 +2,7 @@
 
 import type { Cohort } from "./cohorts.ts";
 import type { Delays } from "./delays.ts";
+import type { Events } from "./pooled-laws.ts";
 
 /** Least share of a bin in which a cohort was followed that had a conversion there. */
 const LEAST = 0.1;
@@ -124,6 +125,27 @@ export function hazardsOf(parts: readonly Followed[], bins: number): Hazards {
     total += events[b];
   }
   return { mass, events, before };
+}
+
+/**
+ * Conversions of a product in each bin, and those at risk there: the number of which the common hazard makes the expected events. The
+ * common law says how much of the mass before a bin each cohort could show.
+ */
+export function eventsOf(parts: readonly Followed[], { mass }: Hazards): Events {
+  const [events, risk] = [new Float64Array(mass.length), new Float64Array(mass.length)];
+  let sum = 0;
+  const rows = parts.filter(({ counts }) => counts.some((count) => count > 0)).map((part) => ({ ...part, seen: 0, visible: 0 }));
+  for (let b = 0; b < mass.length; b++) {
+    sum += mass[b];
+    for (const row of rows) {
+      const own = mass[b] * row.exposure[b];
+      row.seen += row.counts[b];
+      row.visible += own;
+      events[b] += row.counts[b];
+      if (own > 0) risk[b] += (row.seen * row.exposure[b] * sum) / row.visible;
+    }
+  }
+  return { events, risk };
 }
 
 interface Risk {
