@@ -106,7 +106,9 @@ export function liftOf(counts: LiftCounts, goal: string, windows: Windows, optio
   const windowMs = windowOf(windows, goal);
   const names = Array.from(new Set(counts.arms.map(({ share }) => share))).filter((name) => name !== UNASSIGNED);
   const strata = names.sort().map((name): Stratum => {
-    const [control, treatment] = (["holdout", "policy"] as const).map((arm) => stepsOf(counts.arms, reached, { arm, share: name }));
+    const [control, treatment] = (["holdout", "policy"] as const).map((arm) => {
+      return stepsOf(counts.arms, reached, { arm, share: name }).filter(({ shownAt }) => shownAt <= options.now);
+    });
     return { control, treatment };
   });
   const delays = delaysOf(counts, goal, windows, options.now);

@@ -63,7 +63,7 @@ export function countsOf(store: LearnerStore, config: Windows, relearning: Relea
     goals: Object.fromEntries(goals),
     bars: Object.fromEntries(store.counters.bars()),
     buckets: tallies.buckets(MOST_BUCKETS),
-    ...store.arms.counts(config, now),
+    ...store.arms.counts(config, asOf),
     recent: recent(store, windowMs, now),
   };
 }

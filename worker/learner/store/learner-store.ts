@@ -64,7 +64,7 @@ export class LearnerStore {
     this.#storage = storage;
     this.database = new Database(storage);
     this.#model = new ModelStore(this.database);
-    this.arms = new ArmStore(this.database);
+    this.arms = new ArmStore(this.database, this.#model);
     this.holdouts = new HoldoutStore(this.database, this.#model);
     this.counters = new CounterStore(this.database);
     this.links = new LinkStore(this.database, this.#model);

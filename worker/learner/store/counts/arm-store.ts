@@ -10,6 +10,7 @@ import type { Assignment } from "../../../protocol/figures.ts";
 import { addedGroups, summed } from "../../../rpc/model-counts.ts";
 import type { Database } from "../database.ts";
 import { LastAnswer } from "../last-answer.ts";
+import type { ModelStore } from "../model-store.ts";
 import { groupColumn, SET_GROUPS } from "./group-column.ts";
 
 /** The live impressions of a list that were assigned by one share. */
@@ -57,19 +58,21 @@ const UPSERT_REACHED = `INSERT INTO reached VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 
 /**
  * Counts live impressions and their lists by assignment, by the share of the holdout and by step, and the goals that they have reached, so
- * that nobody has to read them for a lift. Once the windows of a bucket have closed, the ages of its impressions have no meaning for a
- * lift any more: they join the step 0. Sums outlive the impressions.
+ * that nobody has to read them for a lift. Once a bucket has closed, the ages of its impressions have no meaning for a lift any more: they
+ * join the step 0. Sums outlive the impressions.
  * Every change needs a transaction of the database.
  */
 export class ArmStore {
   readonly #database: Pick<Database, "query">;
+  readonly #model: Pick<ModelStore, "state">;
   /** Length of the steps of a bucket. */
   readonly #widths: LastAnswer<number, number | undefined>;
   /** Times until which steps were joined. After a start they are looked for again. */
   #joined = { fine: 0, settled: 0 };
 
-  constructor(database: Pick<Database, "query" | "onDrop">) {
+  constructor(database: Pick<Database, "query" | "onDrop">, model: Pick<ModelStore, "state">) {
     this.#database = database;
+    this.#model = model;
     this.#widths = new LastAnswer(database);
     database.onDrop(() => {
       this.#joined = { fine: 0, settled: 0 };
@@ -125,7 +128,7 @@ export class ArmStore {
     if (width === undefined) {
       const query = "SELECT width FROM arms WHERE bucket = ? LIMIT 1";
       const stored = this.#widths.to(bucket, () => this.#database.query<{ width: number }>(query, bucket)[0]?.width);
-      const isSettled = bucket < settledBefore(windows);
+      const isSettled = bucket < this.#settledBefore(windows);
       width = stored ?? (isSettled ? 0 : widthsOf(windows).fine);
       widths.set(bucket, width);
     }
@@ -135,13 +138,18 @@ export class ArmStore {
   /** Joins the steps that are older than a lift needs. */
   #join(windows: Windows): void {
     const { fine, coarse } = widthsOf(windows);
-    const settled = settledBefore(windows);
+    const settled = this.#settledBefore(windows);
     const fineUntil = bucketAt(Math.max(0, Date.now() - FINE_WINDOWS * STEPS * fine), windows.window.ms);
     if (settled > this.#joined.settled) this.#move(settled, Number.MAX_SAFE_INTEGER, () => SETTLED);
     if (fineUntil > this.#joined.fine && fine < coarse) {
       this.#move(fineUntil, coarse, ({ bucket, step }) => ({ bucket, step: stepAt(step, bucket, coarse), width: coarse }));
     }
     this.#joined = { fine: Math.max(fineUntil, this.#joined.fine), settled: Math.max(settled, this.#joined.settled) };
+  }
+
+  /** Buckets before this time are closed. A conversion that arrives late may still count until then. */
+  #settledBefore({ window: { ms } }: Windows): number {
+    return bucketAt(Math.max(0, Math.min(this.#model.state.watermark, Date.now() - ms)), ms);
   }
 
   /** Moves the rows of buckets before a time whose steps are shorter than a width. */
@@ -158,7 +166,7 @@ export class ArmStore {
     for (const row of reached) this.#upsertReached({ ...row, ...placeOf(row) });
   }
 
-  /** The counts in the steps of a comparison at a time. Open buckets keep the steps of windows that the model had when they began. */
+  /** The counts in the steps of comparisons at a time and later. Open buckets keep the steps of windows that the model had when they began. */
   counts(windows: Windows, now: number): { readonly arms: ArmCounts[]; readonly reached: ReachedCounts[] } {
     const stepOf = comparedSteps(windows, now);
     const placed = ({ width, step }: Place): number => (width === 0 ? 0 : stepOf(step));
@@ -177,11 +185,6 @@ export class ArmStore {
 }
 
 const NOTHING = { conversions: 0, converted: 0, conversionSquares: 0, products: 0 };
-
-/** Buckets before this time have no open window. */
-function settledBefore({ window: { ms } }: Windows): number {
-  return Math.max(0, bucketAt(Math.max(0, Date.now() - ms), ms));
-}
 
 function withSizes(row: ArmRow, shownAt: number, before: number, after: number): ArmRow {
   const impressions = row.impressions + after - before;
