@@ -6,7 +6,7 @@ import { ArchiveError } from "../worker/domain/archive/archive-file.ts";
 import { currencyOf } from "../worker/domain/model/goals.ts";
 import { archiveIn, headOf } from "./archive/folder.ts";
 import { type ArchivedLog, wholeLog } from "./archive/whole-log.ts";
-import { numberIn, prepared, timeIn, UsageError, unreadable, type Values } from "./command/command.ts";
+import { choiceIn, numberIn, prepared, timeIn, UsageError, unreadable, type Values } from "./command/command.ts";
 import { countingBar } from "./command/progress.ts";
 import { print } from "./command/terminal.ts";
 import { banditSource } from "./evaluate/bandit-source.ts";
@@ -16,6 +16,7 @@ import { evaluatedLists, listReport } from "./evaluate/list-report.ts";
 import { repeatedLines } from "./evaluate/repeated-lines.ts";
 import { rewardUnit } from "./evaluate/reward-unit.ts";
 import { type Source, type SourceDecision, SourceError } from "./evaluate/source.ts";
+import { withinLines } from "./evaluate/within-lines.ts";
 import { type EventLine, type HeadLine, LogMismatch } from "./log/event-line.ts";
 import { linesOf } from "./log/event-log.ts";
 import { textLines } from "./log/text-lines.ts";
@@ -26,7 +27,7 @@ const usage = (
 ): string => `Estimates the reward that a policy would have earned, from a log of other decisions and their probabilities.
 
 Usage: ${called} EVENTS (--policy ID | --action ID) [--lists] [--options JSON] [--as-of TIME]
-                                  [--split SHARE] [--draws N] [--seed N] [--archive DIR] [--json]
+                                  [--split SHARE] [--part younger|older] [--windows all|closed] [--draws N] [--seed N] [--archive DIR] [--json]
 
   EVENTS          a model's log from GET /v1/models/:model/events, a folder with its archive alone, or an Open Bandit csv or csv.gz
   --policy ID     one of ${policies.map(({ id }) => id).join(", ")}
@@ -36,6 +37,8 @@ Usage: ${called} EVENTS (--policy ID | --action ID) [--lists] [--options JSON] [
   --as-of TIME    ignore conversions after this time: ISO 8601 with a zone or ms since 1970; default and latest: the end of the log
   --split SHARE   share of decisions, oldest first, that teach the policy and the reward model, with the conversions known by
                   then; the others are evaluated; default 0.5
+  --part PART     the part that is evaluated, younger or older; default younger. The older one has seen more refunds
+  --windows KIND  all, or closed to leave out decisions whose windows are open; default all
   --draws N       samples per decision of a sampling policy, default 100
   --seed N        seed of the policy's randomness, default 0
   --archive DIR   a folder with the archived files of the model: the events that the log lacks
@@ -50,6 +53,8 @@ const options = {
   options: { type: "string", default: "{}" },
   "as-of": { type: "string" },
   split: { type: "string", default: "0.5" },
+  part: { type: "string", default: "younger" },
+  windows: { type: "string", default: "all" },
   draws: { type: "string", default: "100" },
   seed: { type: "string", default: "0" },
   archive: { type: "string" },
@@ -66,20 +71,47 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
   const split = numberIn("--split", values.split, 0, 1);
   const draws = numberIn("--draws", values.draws, 1, 10_000);
   const seed = numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER);
+  const evaluated = choiceIn("--part", values.part, ["younger", "older"]);
+  const windows = choiceIn("--windows", values.windows, ["all", "closed"]);
   const source = await sourceOf(file, asOf, values.archive);
   if (asOf !== undefined) checkAsOf(asOf, source);
   const currency = currencyOf(source.goals ?? null);
   if (lists) {
     const { window, goals, reward, end } = source;
-    const request = { policy: descriptorOf(id, own, source), asOf: asOf ?? end, window, goals, reward, split, draws, seed };
-    const evaluated = await evaluatedLists(source, request);
-    print(json ? JSON.stringify({ policy: id, currency, repeated: source.repeated, ...evaluated }) : listReport(id, evaluated, source));
+    const request = {
+      policy: descriptorOf(id, own, source),
+      asOf: asOf ?? end,
+      window,
+      goals,
+      reward,
+      split,
+      evaluated,
+      windows,
+      draws,
+      seed,
+    };
+    const result = await evaluatedLists(source, request);
+    print(json ? JSON.stringify({ policy: id, currency, repeated: source.repeated, ...result }) : listReport(id, result, source));
     return;
   }
   const policy = action === undefined ? descriptorOf(id, own, source) : always(action, source);
   const { window, goals, reward, maturity, decisions: log } = source;
   const bar = countingBar("evaluated");
-  const request = { log, policy, asOf: asOf ?? source.end, window, goals, reward, maturity, split, draws, seed, progress: bar.update };
+  const request = {
+    log,
+    policy,
+    asOf: asOf ?? source.end,
+    window,
+    goals,
+    reward,
+    maturity,
+    split,
+    evaluated,
+    windows,
+    draws,
+    seed,
+    progress: bar.update,
+  };
   const evaluation = await evaluate(request).finally(bar.stop);
   const name = action === undefined ? id : `always ${action}`;
   const whole = { policy: name, currency, leftOut: Object.fromEntries(source.leftOut), repeated: source.repeated, ...evaluation };
@@ -103,8 +135,8 @@ function checkAsOf(asOf: number, { decisions, end, maturity }: Source): void {
   throw new UsageError(`--as-of: expected a time up to the end of the log, ${iso(end)}, got ${iso(asOf)}: later conversions are unknown`);
 }
 
-/** Every column but `hashes` and the longest one, `features`: candidates are encoded from the catalogue again. */
-const READ = COLUMNS.map(({ name }) => name).filter((name) => name !== "features" && name !== "hashes");
+/** Every column but the longest one, `features`: candidates are encoded from the catalogue again. */
+const READ = COLUMNS.map(({ name }) => name).filter((name) => name !== "features");
 
 async function sourceOf(file: string, asOf: number | undefined, folder: string | undefined): Promise<Source> {
   const bar = countingBar("read");
@@ -172,8 +204,8 @@ const iso = (time: number): string => new Date(time).toISOString();
 /** A mean weight above this is no chance with fifty effective decisions. */
 const MOST_WEIGHT = 1.5;
 
-function report(name: string, { leftOut, goals, repeated }: Source, evaluation: Evaluation): string {
-  const { decisions, immature, weights, support, asOf, since, logged, ips, snips, doublyRobust } = evaluation;
+function report(name: string, { leftOut, goals, repeated, window }: Source, evaluation: Evaluation): string {
+  const { decisions, immature, weights, support, asOf, since, withinMs, logged, ips, snips, doublyRobust } = evaluation;
   return [
     `${name}, impressions since ${iso(since)}, as of ${iso(asOf)}`,
     `  ${whole.format(decisions.learnt)} decisions for learning, ${whole.format(decisions.evaluated)} evaluated, ${whole.format(decisions.tooYoung)} too young`,
@@ -187,6 +219,7 @@ function report(name: string, { leftOut, goals, repeated }: Source, evaluation: 
       ? ["  warning: the mean weight should be 1; the logged probabilities are not those with which the actions were chosen"]
       : []),
     ...rewardUnit(goals),
+    ...withinLines(withinMs, { goals, window }),
     "",
     `${"reward per decision".padEnd(22)}${"estimate".padStart(10)}    95 % interval`,
     figureRow("the log's own policy", logged),

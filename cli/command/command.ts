@@ -81,6 +81,13 @@ export function numberIn(option: string, text: string, min: number, max: number)
   throw new UsageError(`${option}: expected a number from ${min} to ${max}, got ${text}`);
 }
 
+/** The choice in an option. @throws {UsageError} */
+export function choiceIn<Choice extends string>(option: string, text: string, choices: readonly Choice[]): Choice {
+  const choice = choices.find((each) => each === text);
+  if (choice === undefined) throw new UsageError(`${option}: expected one of ${choices.join(", ")}, got ${text}`);
+  return choice;
+}
+
 /** Parses the value of an option that takes a time, by the worker's rule. @returns ms since 1970. @throws {UsageError} */
 export function timeIn(option: string, text: string): number {
   const { success, output, issues } = v.safeParse(timestamp, /^\d+$/.test(text) ? Number(text) : text);

@@ -43,6 +43,7 @@ export async function banditSource(file: string, { progress }: SourceOptions): P
       get points() {
         return pointsIn(context);
       },
+      id: item,
       index: ids.indexOf(item),
       probability,
       conversions: clicked ? [{ at: shownAt, reward: 1 }] : [],

@@ -1,21 +1,19 @@
 // The decisions of a model's own log, as an evaluation takes them: with the catalogue and the settings of their time.
 
-import { CLOCK_TOLERANCE_MS, ENCODER_VERSION, type LoggedConversion, Recommender, uniform } from "afterclick";
+import { CLOCK_TOLERANCE_MS, ENCODER_VERSION, Recommender, uniform } from "afterclick";
 import type { Featurizer } from "../../src/publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";
-import { type Rules, refusal } from "../../worker/domain/conversion/refusal.ts";
-import { counting, resolved } from "../../worker/domain/conversion/reward.ts";
-import { isSilent } from "../../worker/domain/conversion/silence.ts";
+import type { Rules } from "../../worker/domain/conversion/refusal.ts";
 import { freeCandidates } from "../../worker/domain/decision/offer.ts";
 import { isRandomList } from "../../worker/domain/decision/random-list.ts";
 import { isPinned } from "../../worker/domain/impression/impression.ts";
 import type { ConversionLine, ImpressionLine } from "../../worker/domain/log/log-line.ts";
-import { DEFAULTS_VERSION } from "../../worker/domain/model/defaults.ts";
 import { learntGoals } from "../../worker/domain/model/goals.ts";
 import { featurizer, type ModelConfig } from "../../worker/domain/model/model.ts";
 import { distinctLines, type Log } from "../log/distinct-lines.ts";
 import { type EventLine, LogMismatch, nameOf } from "../log/event-line.ts";
 import { LEAST_SHARE } from "../replay/open-bandit.ts";
+import { loggedConversions, type TimedConversion } from "./logged-conversions.ts";
 import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
 import { listsOf, type Placed } from "./source-lists.ts";
 
@@ -43,13 +41,15 @@ export async function lineSource(log: Log, { progress, asOf }: SourceOptions): P
   const distinct = await distinctLines(log, { progress, keeps: () => false });
   const { end, repeated } = distinct;
   const lines: EventLine[] = [];
-  for await (const line of distinct.lines(progress)) lines.push(keep(line));
+  const conversions = new Map<string, TimedConversion[]>();
+  let reportedAfter = 0;
+  for await (const line of distinct.lines(progress)) {
+    if (line.type === "impression") reportedAfter = Math.max(reportedAfter, line.shownAt);
+    if (line.type !== "conversion") lines.push(keep(line));
+    else conversions.set(line.impression, [...(conversions.get(line.impression) ?? []), { ...line, reportedAfter }]);
+  }
   const settings = settingsOf(lines);
   const impressions = lines.filter((line) => line.type === "impression");
-  const conversions = Map.groupBy(
-    lines.filter((line) => line.type === "conversion"),
-    ({ impression }) => impression,
-  );
   const last = settings.at(-1);
   if (!last) throw new SourceError("expected a log with the model's configuration, got none: export the log again from an updated worker");
   const { config } = last;
@@ -168,10 +168,10 @@ function notRepeated(line: ImpressionLine, { message }: Error): LogMismatch {
 function decisionOf(
   line: ImpressionLine,
   settings: readonly Setting[],
-  conversions: ConversionLine[],
+  conversions: readonly TimedConversion[],
   { rules, asOf }: { readonly rules: Rules; readonly asOf: number },
 ): SourceDecision {
-  const { action, context, decision, shownAt, version } = line;
+  const { action, context, decision, shownAt, version, hashes } = line;
   const { featurize } = settingAt(settings, version);
   const { probability = 0, asked = {} } = decision ?? {};
   const { catalogue } = settingAt(settings, decision?.catalogue ?? version);
@@ -196,27 +196,10 @@ function decisionOf(
     index,
     probability,
     kept: 2 ** -(line.sampling ?? 0),
-    conversions: outcomesOf(conversions, rules, shownAt, asOf),
+    conversions: loggedConversions(conversions, { rules, shownAt, asOf }),
+    id: action,
+    ...(hashes.length > 0 && { visitor: hashes[0] }),
     ...(pinned && { pinned: true }),
     ...(bounds && { families: bounds }),
   };
-}
-
-/**
- * The converted goals of an impression at a time, each with its reward and its first report. Conversions that the present configuration
- * refuses do not count, as in a relearning: those of goals that it does not declare, and rewards outside its range. A 0 is silence, whichever
- * version of the worker wrote the log.
- */
-function outcomesOf(conversions: readonly ConversionLine[], rules: Rules, shownAt: number, asOf: number): LoggedConversion[] {
-  const { goals } = rules;
-  const today = { ...rules, defaults: DEFAULTS_VERSION };
-  const known = counting(conversions).filter((line) => line.at <= asOf && refusal(line, rules) === undefined);
-  // The goals are in the order of their events that say something.
-  const [silent, said] = [true, false].map((each) => known.filter((line) => isSilent(line, today) === each));
-  const ofGoals = Map.groupBy([...said, ...silent], ({ goal }) => goal);
-  return Array.from(ofGoals, ([goal, events]): LoggedConversion[] => {
-    const outcome = resolved(events, today, shownAt);
-    const reward = goals ? outcome?.goals?.[goal]?.reward : outcome?.reward;
-    return outcome?.delay === undefined || reward === undefined ? [] : [{ goal, at: shownAt + outcome.delay, reward }];
-  }).flat();
 }

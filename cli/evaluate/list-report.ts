@@ -4,6 +4,7 @@ import { figureRow, shown } from "./figure-row.ts";
 import { repeatedLines } from "./repeated-lines.ts";
 import { rewardUnit } from "./reward-unit.ts";
 import { type Source, SourceError } from "./source.ts";
+import { withinLines } from "./within-lines.ts";
 
 /** The examination weights of a log's lists, and the reward per list that a policy would have earned. */
 export async function evaluatedLists(
@@ -22,7 +23,11 @@ const whole = new Intl.NumberFormat("en");
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
 
 /** The result as text. */
-export function listReport(name: string, evaluated: Evaluated, { goals, repeated }: Pick<Source, "goals" | "repeated">): string {
+export function listReport(
+  name: string,
+  evaluated: Evaluated,
+  { goals, repeated, window }: Pick<Source, "goals" | "repeated" | "window">,
+): string {
   const { lists, incomplete, examination, examinationWeights, weights, support, logged, itemPosition, positionBased } = evaluated;
   return [
     `${name}, lists since ${new Date(evaluated.since).toISOString()}, as of ${new Date(evaluated.asOf).toISOString()}`,
@@ -31,6 +36,7 @@ export function listReport(name: string, evaluated: Evaluated, { goals, repeated
     `  support: the log could have had ${percent.format(support.itemPosition)} of this policy's items at their places`,
     ...repeatedLines(repeated),
     ...rewardUnit(goals),
+    ...withinLines(evaluated.withinMs, { goals, window }),
     "",
     `${"examination of place".padEnd(22)}${"estimate".padStart(10)}    95 % interval`,
     ...examination.map((estimate, place) => figureRow(String(place + 1), estimate)),

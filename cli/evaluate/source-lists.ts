@@ -20,8 +20,8 @@ export function listsOf(placed: readonly Placed[], isRandom: (line: ImpressionLi
 }
 
 /** A list by the probabilities of its random order. The features of its candidates are not needed. */
-function shuffledList({ shownAt, count, items, kept }: LoggedList): LoggedList {
-  return { shownAt, count, kept, random: true, items: items.map((item) => ({ ...item, probability: 1 / count })) };
+function shuffledList({ shownAt, visitor, count, items, kept }: LoggedList): LoggedList {
+  return { shownAt, visitor, count, kept, random: true, items: items.map((item) => ({ ...item, probability: 1 / count })) };
 }
 
 /** A list. Undefined if an item before its last one is missing. */
@@ -41,5 +41,6 @@ function listOf(group: readonly Placed[]): LoggedList | undefined {
     random: line.arm === "holdout",
     families: decision.families,
     kept: decision.kept,
+    ...(decision.visitor !== undefined && { visitor: decision.visitor }),
   };
 }

@@ -3,6 +3,8 @@ import type { Families, Goals, LoggedDecision, LoggedList } from "afterclick";
 /** A decision with the ids of its candidates. */
 export type SourceDecision = LoggedDecision & {
   readonly ids: readonly string[];
+  /** The action, among them or pinned. */
+  readonly id: string;
   /** Set if the request gave the action its place. It is then no candidate, and its index is -1. */
   readonly pinned?: true;
   /** Bounds of families in its list. */

@@ -188,7 +188,7 @@ it("estimates from a model's log that always showing what converts earns more th
   expect(ofLearnt[2]).toBeLessThan(ofTents[2] + 0.05);
 });
 
-it("reads each goal with its reward and its first report, and leaves out a goal that is no longer declared", async () => {
+it("reads the changes of each goal's reward and when they were known, and leaves out a goal that is no longer declared", async () => {
   const goals = { click: { weight: 0 }, order: { weight: 0.5, value: { currency: "EUR" } } };
   const model = await createModel({ goals });
   const [impressionId] = await recommend(model);
@@ -201,8 +201,10 @@ it("reads each goal with its reward and its first report, and leaves out a goal 
   await convert({ impressionId, reward: -10, goal: "order" });
   const source = await eventSource(await linesOf(model), { progress });
   expect(source.goals).toEqual(goals);
-  const order = { goal: "order", at: shownAt + 2 * MINUTE_MS, reward: 20 };
-  expect(source.decisions[0].conversions).toEqual([{ goal: "click", at: shownAt + MINUTE_MS, reward: 1 }, order]);
+  const eventId = "report";
+  const order = { goal: "order", eventId, at: shownAt + 2 * MINUTE_MS, reward: 30 };
+  const orders = [order, { ...order, at: order.at + 1, knownAt: shownAt + 3 * MINUTE_MS, reward: 20 }];
+  expect(source.decisions[0].conversions).toEqual([{ goal: "click", eventId, at: shownAt + MINUTE_MS, reward: 1 }, ...orders]);
   const lines = (await linesOf(model)).map((line) => line.replaceAll('"click":{"weight":0},', ""));
-  expect((await eventSource(lines, { progress })).decisions[0].conversions).toEqual([order]);
+  expect((await eventSource(lines, { progress })).decisions[0].conversions).toEqual(orders);
 });
