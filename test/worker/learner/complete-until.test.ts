@@ -117,7 +117,7 @@ describe("a shop that uploads its orders each night", () => {
       expect(delay.completeUntil - completeUntil).toBeLessThan(2 * HOUR_MS);
       expect(delay.rate).toBeCloseTo(rate as number, 1);
     }
-    tick(3 * DAY_MS);
+    await traffic(model, 3 * 24, () => false);
     const { silence, completeUntil: last } = await delayOf(model);
     expect([silence.alarm, last]).toEqual([true, Date.now() - 3 * DAY_MS]);
   });
