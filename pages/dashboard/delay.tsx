@@ -7,6 +7,7 @@ import { below, Chart, type ChartProps, colour, line, upwards } from "../ui/char
 import { Empty } from "../ui/empty.tsx";
 import { counted, decimal, duration, orFew, orTooFew, percent, whole } from "../ui/notation.ts";
 import { Table } from "../ui/table.tsx";
+import { asOf } from "./as-of.ts";
 import { Figure } from "./figures.tsx";
 import { Goals } from "./goals.tsx";
 
@@ -75,7 +76,7 @@ function summaryOf({ delay, windowMs, now }: { delay: Delay; windowMs: number; n
       ? ` The chart shows the conversions within ${duration(delay.followedMs)}: longer delays are not known yet.`
       : "";
   return (
-    `${within}; the window is ${duration(windowMs)}.${longer}${part} ` +
+    `${asOf(delay.completeUntil, now)}${within}; the window is ${duration(windowMs)}.${longer}${part} ` +
     `Estimated from ${counted(impressions, "impression")} and ${counted(conversions, "conversion")}. ` +
     `The last one arrived ${duration(Math.max(0, now - silence.since))} ago; ${decimal(Number(silence.expected.toFixed(1)))} were expected since.`
   );
@@ -90,6 +91,9 @@ function rateOf({ rate, rateInterval }: Delay): string {
   const [low, high] = rateInterval ?? [];
   return orTooFew(rate, percent) + (low === undefined ? "" : ` (${percent(low)} to ${percent(high)})`);
 }
+
+/** Formats a time of the UTC day: 02:15. */
+const utc = (ms: number): string => new Date(ms).toISOString().slice(11, 16);
 
 /** What shorter windows would catch. Nothing if the window is not longer than a day. */
 function Windows({ delay, windowMs }: { delay: Delay; windowMs: number }) {
@@ -183,6 +187,12 @@ function Distribution({ goal, delay, windowMs, now }: Estimated) {
           title="Window that catches 95 % of the conversions that the present window catches"
         />
       </dl>
+      {delay.reportTime !== null && (
+        <p role="note">
+          Nearly all conversions state one time of the day, about {utc(delay.reportTime)} UTC. It is that of a report, so delays come out up
+          to a day too long. Send the time of the conversion itself as <code>timestamp</code>.
+        </p>
+      )}
       <Windows delay={delay} windowMs={windowMs} />
     </>
   );

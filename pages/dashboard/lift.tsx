@@ -4,6 +4,7 @@ import type { GoalLift, Metrics } from "../../worker/protocol/metrics-answer.ts"
 import { Empty } from "../ui/empty.tsx";
 import { Marks } from "../ui/marks.tsx";
 import { duration, needed, percent, signedPercent, whole } from "../ui/notation.ts";
+import { asOf } from "./as-of.ts";
 import { Figure } from "./figures.tsx";
 import { scaleOf } from "./scale.ts";
 
@@ -18,7 +19,7 @@ function Arm({ name, arm: { rate, lists, impressions, conversions } }: { name: s
 }
 
 /** The policy's conversion rate minus the holdout's, for each goal, with an interval that holds at all looks together. */
-export function LiftOf({ metrics: { model, lift } }: { metrics: Metrics }) {
+export function LiftOf({ metrics: { model, lift, now } }: { metrics: Metrics }) {
   if (!lift) {
     return (
       <Empty title="Lift over the holdout">
@@ -31,7 +32,12 @@ export function LiftOf({ metrics: { model, lift } }: { metrics: Metrics }) {
   return (
     <>
       {goals.map((goal) => (
-        <OfGoal key={goal.goal} lift={goal} title={goals.length > 1 ? `Lift over the holdout: ${goal.goal}` : "Lift over the holdout"} />
+        <OfGoal
+          key={goal.goal}
+          lift={goal}
+          now={now}
+          title={goals.length > 1 ? `Lift over the holdout: ${goal.goal}` : "Lift over the holdout"}
+        />
       ))}
       {unassigned > 0 && (
         <p class="quiet">{whole(unassigned)} registered or imported impressions are left out, because this model did not assign them.</p>
@@ -40,13 +46,16 @@ export function LiftOf({ metrics: { model, lift } }: { metrics: Metrics }) {
   );
 }
 
-function OfGoal({ lift, title }: { lift: GoalLift; title: string }) {
+function OfGoal({ lift, title, now }: { lift: GoalLift; title: string; now: number }) {
   const { policy, holdout, currency, shares, windowMs, withinMs } = lift;
   return (
     <div class="lift">
       <div class="half">
         <h2>{title}</h2>
-        <p class="quiet">{verdictOf(lift)}</p>
+        <p class="quiet">
+          {asOf(lift.completeUntil, now)}
+          {verdictOf(lift)}
+        </p>
         <dl>
           <Arm name="policy" arm={policy} />
           <Arm name="holdout, random" arm={holdout} />

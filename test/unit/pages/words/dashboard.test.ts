@@ -84,6 +84,7 @@ function lifts(): Record<string, State> {
     "to zero, of a small share": between(-0.0002, 0.0003, 0),
     "without rates": lifted({ relative: null, policy: { ...goal.policy, rate: null } }),
     "of zero": lifted({ relative: 0 }),
+    "of conversions that are reported late": lifted({ completeUntil: busy.now - 16 * HOUR_MS }),
     "with too few conversions": lifted({ difference: few(12, "converted lists of the arm that has fewer") }),
     "without a holdout": of({ lift: null }),
     "of amounts, in two shares, before the window ends": lifted({ currency: "EUR", shares, withinMs: 3 * HOUR_MS }),
@@ -215,6 +216,9 @@ function delays(): Record<string, State> {
     "of a long window": { goals: goals.slice(1) },
     "of a goal without conversions": { goals: [goals[2]] },
     "of a declared list without goals": { goals: [] },
+    "that are reported late, with the time of the report": {
+      delay: { ...busy.delay, completeUntil: busy.now - 16 * HOUR_MS, reportTime: 2.25 * HOUR_MS },
+    },
   });
   return { "the delays": { component: DelayOf, usual: of({}), others } };
 }
