@@ -9,7 +9,7 @@ export class MeasuredLearner extends Learner {
   async undone(step: "close" | "prune"): Promise<number> {
     const store = new LearnerStore(this.ctx.storage);
     const end = bucketEnd(store.oldestSince(store.model.watermark) as number, store.model.config.window.ms);
-    const count = store.tallies.countBetween(0, end);
+    const count = Object.values(store.tallies.groupsBetween(0, end)).reduce((sum, each) => sum + each, 0);
     const undo = new Error("undone");
     try {
       store.transact(() => {

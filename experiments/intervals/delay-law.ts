@@ -54,7 +54,9 @@ function measured(shop: DelayShop): Stated[] {
   const { windowMs, shown, below, rate, toCome } = shop;
   const { delay } = maturity(countsOf(shop), { window: { ms: windowMs }, goals: null }, NOW);
   if (!delay) return [];
-  const rates = rate ? [ofRate(delay.rate, delay.rateInterval, rate(windowMs), ideal(rate(windowMs), shown.length))] : [];
+  const followed = delay.followedMs;
+  const [low, high] = delay.rateInterval;
+  const rates = rate ? [stated("rate", { value: delay.rate, low, high }, rate(followed), ideal(rate(followed), shown.length))] : [];
   const quantiles = delay.quantiles.map(({ share, delayMs }): Stated => {
     const metric = "F(stated quantile)";
     if (typeof delayMs !== "number" || !below) return few(metric);
@@ -66,14 +68,9 @@ function measured(shop: DelayShop): Stated[] {
     const truth = below(row.windowMs) / below(windowMs);
     return [typeof row.caught === "number" ? stated(metric, { value: row.caught, low: row.low, high: row.high }, truth) : few(metric)];
   });
-  const coming: Stated =
-    typeof delay.toCome === "number" ? { metric: "to come", result: "no interval", value: delay.toCome, truth: toCome } : few("to come");
+  const [least, most] = delay.toComeInterval;
+  const coming = stated("to come", { value: delay.toCome, low: least, high: most }, toCome(followed));
   return [...bandOf("F", shop, delay.distribution, delay.followedMs), ...rates, coming, ...(below ? quantiles : []), ...caught];
-}
-
-function ofRate(value: unknown, interval: readonly number[] | null, truth: number, width: number): Stated {
-  if (typeof value !== "number" || !interval) return few("rate");
-  return stated("rate", { value, low: interval[0], high: interval[1] }, truth, width);
 }
 
 /** Counts with one more of a group. Each product is a group of its own. */
@@ -84,10 +81,10 @@ function countsOf({ windowMs, shown, known }: DelayShop): ModelCounts {
   const width = Math.max(1, Math.floor(windowMs / 1024));
   const steps = new Map<number, StepCounts>();
   const recent = bucketAt(NOW - 3 * windowMs, windowMs);
-  let earlier = 0;
+  let earlier: GroupCounts = {};
   for (const { product, shownAt } of shown) {
     const bucket = bucketAt(shownAt, windowMs);
-    if (bucket < recent) earlier++;
+    if (bucket < recent) earlier = withOne(earlier, product);
     if (bucket < recent) continue;
     const step = shownAt - ((shownAt - bucket) % width);
     const { impressions, elapsed, groups } = steps.get(step) ?? { impressions: 0, elapsed: 0, groups: {} };

@@ -81,9 +81,10 @@ export interface DelayShop {
   readonly shown: readonly Shown[];
   /** The conversions that are known by now. */
   readonly known: readonly Known[];
-  /** Number of conversions that come within their windows, and of those that are not known yet. */
+  /** Number of conversions that come within their windows. */
   readonly total: number;
-  readonly toCome: number;
+  /** Conversions within a time that are not known yet. */
+  toCome(withinMs: number): number;
   /** Share of impressions that convert within a time, if the rate is the same at all times. */
   rate?(withinMs: number): number;
   /** Share of conversions within a time, if it is the same at all times. */
@@ -116,7 +117,8 @@ export function delayShop(name: string, run: number): DelayShop {
   const counts = Array.from({ length: PRODUCTS }, (_, product) => shown.filter((each) => each.product === product).length);
   const below = (ms: number): number => counts.reduce((sum, count, product) => sum + count * lawOf(product).below(ms), 0) / shown.length;
   return {
-    ...{ windowMs, shown, known, total: came.length, toCome: came.length - known.length },
+    ...{ windowMs, shown, known, total: came.length },
+    toCome: (ms) => came.filter(({ shownAt, at, arrivedAt }) => arrivedAt > NOW && at - shownAt <= ms).length,
     ...(traffic !== "a growing rate" && { rate: (ms: number) => RATE * below(ms) }),
     ...(traffic !== "the last 3 of 21 days slow" && { below }),
   };

@@ -87,9 +87,9 @@ function cellsOf(point: Delay["distribution"][number]): readonly [string, string
   return [duration(delayMs), percent(probability), `${percent(low)} to ${percent(high)}`, orFew(stillConverts, percent)];
 }
 
-function rateOf({ rate, rateInterval }: Delay): string {
-  const [low, high] = rateInterval ?? [];
-  return orTooFew(rate, percent) + (low === undefined ? "" : ` (${percent(low)} to ${percent(high)})`);
+/** A number with its interval. */
+function ranged(value: number, [low, high]: readonly number[], format: (value: number) => string): string {
+  return `${format(value)} (${format(low)} to ${format(high)})`;
 }
 
 /** Formats a time of the UTC day: 02:15. */
@@ -106,7 +106,7 @@ function Windows({ delay, windowMs }: { delay: Delay; windowMs: number }) {
     orFew(rate, percent),
   ]);
   const converting =
-    typeof delay.rate === "number" ? `With the window of ${duration(windowMs)}, ${percent(delay.rate)} of impressions convert.` : "";
+    delay.followedMs < windowMs ? "" : `With the window of ${duration(windowMs)}, ${percent(delay.rate)} of impressions convert.`;
   return (
     <>
       <h3>Shorter windows</h3>
@@ -146,13 +146,16 @@ function Distribution({ goal, delay, windowMs, now }: Estimated) {
   // The chart is created once and reads this reference on every draw.
   const window95Ms = useRef<number | undefined>(undefined);
   window95Ms.current = typeof delay?.window95Ms === "number" ? delay.window95Ms : undefined;
-  if (!delay) {
+  if (!delay || delay.conversions === 0) {
+    const none =
+      delay && `None of ${counted(delay.impressions, "impression")} has converted: at most ${percent(delay.rateInterval[1])} will.`;
     return (
       <Empty title={title}>
-        After the first conversion, this chart shows how many are still to come and which window would catch them.
+        {none} After the first conversion, this chart shows how many are still to come and which window would catch them.
       </Empty>
     );
   }
+  const part = delay.followedMs < windowMs ? ` within ${duration(delay.followedMs)}` : undefined;
   return (
     <>
       <Chart
@@ -176,11 +179,15 @@ function Distribution({ goal, delay, windowMs, now }: Estimated) {
       <dl>
         <Figure name="converted so far" value={percent(delay.rateSoFar)} title="Share of all impressions in the log" />
         <Figure
-          name="once all windows end"
-          value={rateOf(delay)}
+          name={part ? `convert${part}` : "once all windows end"}
+          value={ranged(delay.rate, delay.rateInterval, percent)}
           title="Corrected for the conversions that are still to come, with a 95 % interval"
         />
-        <Figure name="still to come" value={orTooFew(delay.toCome, whole)} title="Expected conversions of pending impressions" />
+        <Figure
+          name={`still to come${part ?? ""}`}
+          value={ranged(delay.toCome, delay.toComeInterval, whole)}
+          title="Expected conversions of pending impressions, with the 95 % interval in which their number will be"
+        />
         <Figure
           name="window for 95 %"
           value={orTooFew(delay.window95Ms, (ms) => `${duration(ms)} of ${duration(windowMs)}`)}

@@ -1,3 +1,5 @@
+// The table of goals: how many conversions each has and will have, how late they come, and the money of orders.
+
 import type { Metrics } from "../../worker/protocol/metrics-answer.ts";
 import type { Reached } from "../../worker/protocol/model-answer.ts";
 import { amount, duration, orFew, percent, whole } from "../ui/notation.ts";
@@ -16,8 +18,8 @@ export function Goals(props: { goals: readonly Goal[]; reached: readonly Reached
     </button>,
     duration(windowMs),
     soFar(reached.find((each) => each.goal === goal)),
-    ...(delay
-      ? [whole(delay.conversions), orFew(delay.rate, percent), orFew(delay.toCome, whole), half(delay), orFew(delay.window95Ms, duration)]
+    ...(delay && delay.conversions > 0
+      ? [whole(delay.conversions), ...soon(delay, windowMs), half(delay), orFew(delay.window95Ms, duration)]
       : ["none yet", "–", "–", "–", "–"]),
   ]);
   return (
@@ -27,6 +29,12 @@ export function Goals(props: { goals: readonly Goal[]; reached: readonly Reached
       <Money reached={reached} />
     </>
   );
+}
+
+/** The rate and the conversions to come, as far as they are known. */
+function soon({ rate, toCome, followedMs }: NonNullable<Goal["delay"]>, windowMs: number): string[] {
+  const part = followedMs < windowMs ? ` within ${duration(followedMs)}` : "";
+  return [percent(rate) + part, whole(toCome) + part];
 }
 
 /** Impressions that have reached a goal, and their share. */

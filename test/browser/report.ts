@@ -79,6 +79,7 @@ export const busy: Metrics = {
     rate: 0.0742,
     rateInterval: [0.0709, 0.0776],
     toCome: 131.4,
+    toComeInterval: [104.2, 160.7],
     window95Ms: 11.2 * HOUR,
     distribution: Array.from({ length: 33 }, (_, i) => {
       const probability = 1 - Math.exp(-(2 ** ((i - 32) * 0.375) * WINDOW) / (3.7 * HOUR));

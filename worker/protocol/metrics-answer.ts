@@ -70,11 +70,12 @@ const delay = v.strictObject({
   rateSoFar: about(share, "Share of these impressions that has converted."),
   followedMs: about(
     number,
-    "The longest delay that the estimate knows of. It is the window once five conversions belong to impressions whose window has closed.",
+    "The longest delay that the estimate knows of. It is the window once five conversions belong to impressions whose window has closed. If products differ in their delays, those with much traffic must be old enough too.",
   ),
-  rate: about(orTooFew(share), "Share that will have converted when all windows have closed. Needs 5 conversions whose window has closed."),
-  rateInterval: about(v.nullable(v.pipe(v.array(share), v.length(2))), "Its 95 % interval. Null if there is no rate."),
-  toCome: about(orTooFew(number), "Expected number of conversions still to come."),
+  rate: about(share, "Share of impressions that convert within followedMs, corrected for conversions still to come."),
+  rateInterval: about(v.pipe(v.array(share), v.length(2)), "Its 95 % interval."),
+  toCome: about(number, "Expected number of conversions still to come within followedMs of their impressions."),
+  toComeInterval: about(v.pipe(v.array(number), v.length(2)), "The 95 % interval in which their number will be."),
   window95Ms: about(
     orTooFew(number),
     "Window that would catch 95 % of the conversions that this one catches. Needs 50 conversions whose window has closed.",
@@ -132,7 +133,7 @@ export const metrics = v.strictObject({
   pendingByAge: bars,
   delay: about(
     v.nullable(delay),
-    "Estimated delay distribution of the first conversions, of whichever goal with a weight. Null before the first conversion.",
+    "Estimated delay distribution of the first conversions, of whichever goal with a weight. Null until an impression converts or its window has closed.",
   ),
   goals: about(
     v.nullable(
@@ -141,7 +142,7 @@ export const metrics = v.strictObject({
           goal: v.string(),
           windowMs: about(count, "The goal's own window, or the model's."),
           currency: about(v.nullable(v.string()), "Of its amounts. Null if it has no value."),
-          delay: about(v.nullable(delay), "Null before its first conversion."),
+          delay: about(v.nullable(delay), "Null as above."),
         }),
       ),
     ),

@@ -92,8 +92,8 @@ export interface ModelCounts extends Totals {
   readonly watermark: number;
   /** The steps of the last windows, in order of time. */
   readonly steps: readonly StepCounts[];
-  /** Number of earlier impressions that the log holds. */
-  readonly earlier: number;
+  /** Earlier impressions that the log holds, by group of products. */
+  readonly earlier: GroupCounts;
   readonly first: GoalCounts;
   /** By declared goal. */
   readonly goals: Readonly<Record<string, GoalCounts>>;
@@ -124,7 +124,7 @@ export function added(all: readonly ModelCounts[]): ModelCounts {
     ...addedTotals(all),
     watermark: Math.min(...all.map(({ watermark }) => watermark)),
     steps: joined(({ steps }) => steps, ["step"]).sort((a, b) => a.step - b.step),
-    earlier: all.reduce((sum, { earlier }) => sum + earlier, 0),
+    earlier: addedGroups(all.map(({ earlier }) => earlier)),
     first: addedGoals(all.map(({ first }) => first)),
     goals: byName(
       all.map(({ goals }) => goals),

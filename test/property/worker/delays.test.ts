@@ -87,7 +87,7 @@ it("adds the counts of learners to those of one learner with all of them", () =>
     bytes: 1000 * n,
     lagMs: n === 1 ? null : 40,
     relearning: n === 1 ? null : { startedAt: 100 - n, done: n, rows: 10 * n, endsAt: 1000 * n },
-    earlier: n,
+    earlier: { 0: n, [n]: 1 },
     first: goal(7, 20 * n),
     goals: { click: goal(n, n === 1 ? 5 : null) },
     bars: { 0: n, [n]: 1 },
@@ -113,7 +113,7 @@ it("adds the counts of learners to those of one learner with all of them", () =>
       { step: 20, impressions: 1, elapsed: 3, observed: 1, converted: 0, groups: { 3: 1 } },
       { step: 50, impressions: 3, elapsed: 3, observed: 0, converted: 0, groups: { 1: 1, 2: 2 } },
     ],
-    earlier: 3,
+    earlier: { 0: 3, 1: 1, 2: 1 },
     first: {
       delays: [{ cohort: 4, length: 2, bin: 7, arm: "policy", count: 4, delay: 60, groups: { 3: 2, 7: 2 } }],
       latestAt: 40,

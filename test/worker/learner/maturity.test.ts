@@ -1,6 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { DelayEstimate } from "afterclick";
 import { describe, expect, it } from "vitest";
+import { productGroup } from "../../../worker/domain/figures/product-group.ts";
 import type { Delay } from "../../../worker/protocol/metrics-answer.ts";
 import { stream } from "../../support/scenario.ts";
 import { call, convert, createModel, HOUR_MS, learnerOf, recommend, show, statusesOf } from "../support/client.ts";
@@ -17,13 +18,15 @@ async function delayOf(model: string): Promise<Delay> {
 }
 
 /** Time of the first conversion of each impression that has converted and is not fully retracted. */
-function conversionsOf([{ config }, ...lines]: readonly Line[]): { shownAt: number; at: number }[] {
+function conversionsOf([{ config }, ...lines]: readonly Line[]): { shownAt: number; at: number; product: string }[] {
   const byImpression = Map.groupBy(lines.filter(counts), ({ impression }) => impression);
-  return shownIn(lines).flatMap(({ id, shownAt }) => {
+  return shownIn(lines).flatMap(({ id, shownAt, action }) => {
     const { delay } = outcomeOf(byImpression.get(id) ?? [], config.goals, shownAt) ?? {};
-    return delay === undefined ? [] : { shownAt, at: shownAt + delay };
+    return delay === undefined ? [] : { shownAt, at: shownAt + delay, product: groupOf(action) };
   });
 }
+
+const groupOf = (action: string): string => String(productGroup(action));
 
 const shownIn = (lines: readonly Line[]) =>
   lines.filter(({ type, state }) => type === "impression" && state === "live").toSorted((a, b) => a.shownAt - b.shownAt);
@@ -33,7 +36,7 @@ function expectedOf(lines: readonly Line[], since: number): object {
   const conversions = conversionsOf(lines);
   const fed = (shown: readonly Line[]): DelayEstimate => {
     const estimate = new DelayEstimate({ window: HOUR_MS });
-    for (const { shownAt } of shown) estimate.show(shownAt);
+    for (const { shownAt, action } of shown) estimate.show(shownAt, 1, groupOf(action));
     for (const conversion of conversions) estimate.convert(conversion);
     return estimate;
   };
@@ -76,7 +79,7 @@ describe("how late conversions come", () => {
     const { distribution } = await delayOf(model);
     const estimate = new DelayEstimate({ window: HOUR_MS });
     const lines = await logOf(model);
-    for (const { shownAt } of shownIn(lines)) estimate.show(shownAt);
+    for (const { shownAt, action } of shownIn(lines)) estimate.show(shownAt, 1, groupOf(action));
     for (const conversion of conversionsOf(lines)) estimate.convert(conversion);
     estimate.advance(Date.now());
     expect(distribution.length).toBeGreaterThan(10);

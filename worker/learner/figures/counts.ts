@@ -58,7 +58,7 @@ export function countsOf(store: LearnerStore, config: Windows, relearning: Relea
     ...totalsOf(store, config, relearning, now),
     watermark,
     steps: tallies.stepsSince(Math.max(held, from)),
-    earlier: tallies.countBetween(held, from),
+    earlier: tallies.groupsBetween(held, from),
     first,
     goals: Object.fromEntries(goals),
     bars: Object.fromEntries(store.counters.bars()),

@@ -1,6 +1,7 @@
 // Figures about delays: pending impressions by age, laws of delays, and alarms for silence.
 
-import { type DelayDistribution, DelayEstimate, type DelayedConversion, tooFew } from "afterclick";
+import { type DelayDistribution, DelayEstimate, type DelayedConversion, type Expected, tooFew } from "afterclick";
+import type { GroupCounts } from "../../domain/figures/product-group.ts";
 import { reportTimeOf } from "../../domain/figures/report-time.ts";
 import { addedReports, completeUntil, lastUpload } from "../../domain/figures/reports.ts";
 import { type Windows, windowOf } from "../../domain/model/goals.ts";
@@ -22,8 +23,10 @@ const QUANTILES = [
 ];
 /** Windows that are compared with the model's, in ms. */
 const ADVISED = [1, 3, 7, 14, 30].map((days) => days * 86_400_000);
-/** Conversions whose window has closed that a rate needs, and the share that a window would catch. A band is then half as wide as all. */
-const FEW = { rate: 5, window: 15 };
+/** Conversions whose window has closed that a share needs: who still converts, what a window would catch. A band is then half of all. */
+const FEW = { still: 5, window: 15 };
+/** Standard normal quantile of a two-sided interval of 95 %. */
+const NORMAL95 = 1.96;
 /** Greatest chance at which no report since the last one is odd, of a source that does not report at once. */
 const ODD = 0.01;
 
@@ -59,10 +62,10 @@ interface Cohort extends StepCounts {
   readonly shownAt: number;
 }
 
-/** The impressions shown in the last windows, and the number of earlier ones. */
+/** The impressions shown in the last windows, and earlier ones by group of products. */
 interface History {
   readonly shown: readonly Cohort[];
-  readonly earlier: number;
+  readonly earlier: GroupCounts;
   /** The window of the model. */
   readonly windowMs: number;
   readonly now: number;
@@ -84,11 +87,12 @@ interface Part extends GoalCounts {
 function partOf(counts: GoalCounts, windowMs: number): Part {
   const grid = DelayEstimate.grid(windowMs);
   const latest = counts.latestAt ?? undefined;
-  const conversions = counts.delays.map(({ cohort, length, count, delay }): Cell => {
+  const conversions = counts.delays.flatMap(({ cohort, length, count: all, delay, groups }): Cell[] => {
     // Whole milliseconds keep the delay exact.
     const shownAt = Math.ceil(cohort * grid.cohort);
-    const at = shownAt + delay / count;
-    return { shownAt, at, meanAt: at + (length * grid.cohort) / 2, count, latest, arrivedAt: null };
+    const at = shownAt + delay / all;
+    const meanAt = at + (length * grid.cohort) / 2;
+    return Object.entries(groups).map(([product, count]) => ({ shownAt, at, meanAt, count, product, latest, arrivedAt: null }));
   });
   return { ...counts, windowMs, conversions };
 }
@@ -123,7 +127,6 @@ function pendingByAge(shown: readonly Cohort[], windowMs: number, now: number): 
 /** @param until the moment until which conversions are reported. Default: as the reports of the part tell it. */
 function delayOf(history: History, part: Part, until?: number): Delay | null {
   const { now } = history;
-  if (part.delays.length === 0) return null;
   // A silence may last many windows of a goal. An estimate keeps impressions for two, so it gets the model's window.
   const patient = estimateOf(history, { ...part, windowMs: history.windowMs });
   const since = part.arrivedAt ?? now;
@@ -132,15 +135,16 @@ function delayOf(history: History, part: Part, until?: number): Delay | null {
   const moment =
     until ?? momentOf(part, patient, { now, alarm: silence.alarm, byReport: reportTime !== null, reach: REACH * history.windowMs });
   const [known, own] = knownAt(history, part, moment);
-  if (own.conversions.length === 0) return null;
   const isSame = moment === now && part.windowMs === history.windowMs;
   const estimate = isSame ? patient : estimateOf(known, own);
   const { conversions, followed } = estimate;
-  const later = part.conversions.reduce((sum, { count }) => sum + count, 0) - own.conversions.reduce((sum, { count }) => sum + count, 0);
-  const [impressions, all] = [known, history].map(({ shown, earlier }) => shown.reduce((sum, cohort) => sum + cohort.impressions, earlier));
-  const figure = figureOf(estimate);
   const { rate, low, high } = estimate.rateInterval();
-  const stated = figure(FEW.rate, () => rate);
+  // No impression has been followed for its window or converted.
+  if (Number.isNaN(rate)) return null;
+  const [before, come] = [own, part].map((each) => each.conversions.reduce((sum, { count }) => sum + count, 0));
+  const [impressions, all] = [known, history].map(impressionsOf);
+  const figure = figureOf(estimate, part.windowMs);
+  const toCome = toComeOf(estimate, moment, { shown: all - impressions, converted: come - before });
   const quantiles = QUANTILES.map(({ share, needed }) => ({ share, delayMs: figure(needed, () => estimate.quantile(share)) }));
   return {
     completeUntil: Math.round(moment),
@@ -149,17 +153,20 @@ function delayOf(history: History, part: Part, until?: number): Delay | null {
     conversions,
     rateSoFar: conversions / impressions,
     followedMs: followed,
-    rate: stated,
-    rateInterval: typeof stated === "number" ? [low, high] : null,
-    // Some conversions of those to come after the moment are known already.
-    toCome: figure(FEW.rate, () => Math.max(0, estimate.toCome(moment) + rate * (all - impressions) - later)),
+    rate,
+    rateInterval: [low, high],
+    toCome: toCome.expected,
+    toComeInterval: [toCome.low, toCome.high],
     window95Ms: quantiles[quantiles.length - 1].delayMs,
     quantiles,
-    windows: windowsOf(estimate, part.windowMs),
-    distribution: pointsOf(estimate),
+    windows: windowsOf(estimate, part.windowMs, figure),
+    distribution: conversions > 0 ? pointsOf(estimate, figure) : [],
     silence,
   };
 }
+
+const impressionsOf = ({ shown, earlier }: History): number =>
+  [...shown.map(({ impressions }) => impressions), ...Object.values(earlier)].reduce((sum, count) => sum + count, 0);
 
 /** What tells a moment beside the reports. */
 interface Looked {
@@ -180,47 +187,73 @@ function momentOf(part: Part, estimate: DelayEstimate, { now, alarm, byReport, r
   return Math.max((byReport && lastUpload(reports, now)) || until, now - reach);
 }
 
-/** States a figure, or how many conversions it needs more. Those count whose window has closed: others tell nothing of late delays. */
-function figureOf({ closed }: DelayEstimate): (needed: number, figure: () => number) => number | TooFewFigure {
-  return (needed, figure) => (closed >= needed ? figure() : tooFew(needed - closed, "conversions whose window has closed"));
+/**
+ * Conversions to come. Those of impressions shown after the moment are all to come, and some of them are known already.
+ * @param later impressions and conversions after the moment.
+ */
+function toComeOf(estimate: DelayEstimate, moment: number, later: { readonly shown: number; readonly converted: number }): Expected {
+  const [open, { rate, low, high }] = [estimate.toComeInterval(moment), estimate.rateInterval()];
+  const expected = open.expected + rate * later.shown - later.converted;
+  const scatter = NORMAL95 * Math.sqrt(rate * later.shown);
+  const end = (half: number, side: 1 | -1): number => Math.max(0, expected + side * Math.hypot(half, scatter));
+  return {
+    expected: Math.max(0, expected),
+    low: end(open.expected - open.low + (rate - low) * later.shown, -1),
+    high: end(open.high - open.expected + (high - rate) * later.shown, 1),
+  };
+}
+
+/** States a figure of the whole window, or how many conversions it needs more. */
+type Figure = (needed: number, figure: () => number) => number | TooFewFigure;
+
+/** Conversions count whose window has closed: others tell nothing of late delays. */
+function figureOf({ closed, followed }: DelayEstimate, windowMs: number): Figure {
+  return (needed, figure) => {
+    // Products that differ may be too young though others' conversions are enough.
+    if (closed >= needed && followed >= windowMs) return figure();
+    return tooFew(needed - closed, "conversions whose window has closed");
+  };
 }
 
 /** The estimate of a part, within the part's window. */
 function estimateOf({ shown, earlier, now }: History, part: Part): DelayEstimate {
   const estimate = new DelayEstimate({ window: part.windowMs });
-  const matured = needed(part, now);
-  if (earlier > 0) estimate.show(Math.max(0, now - 2 * SETTLED * part.windowMs), earlier);
-  showRecent(estimate, shown, matured);
+  for (const [product, count] of Object.entries(earlier)) estimate.show(Math.max(0, now - 2 * SETTLED * part.windowMs), count, product);
+  showRecent(estimate, shown, { windowMs: part.windowMs, matured: needed(part, now) });
   for (const { meanAt: _, ...conversion } of part.conversions) estimate.convert(conversion);
   for (const time of part.arrivals) estimate.arrive(time);
   estimate.advance(now);
   return estimate;
 }
 
-/** Adds cohorts in order of time. Those before `matured` count as one, at their mean time. */
-function showRecent(estimate: DelayEstimate, cohorts: readonly Cohort[], matured: number): void {
-  const settled = cohorts.filter(({ shownAt }) => shownAt < matured);
-  if (settled.length > 0) {
-    const [{ shownAt: first }] = settled;
-    const count = settled.reduce((sum, { impressions }) => sum + impressions, 0);
-    const elapsed = settled.reduce((sum, { impressions, shownAt }) => sum + impressions * (shownAt - first), 0);
-    estimate.show(first + elapsed / count, count);
+/** Adds impressions by product and cohort, in order of time. Those before `matured` count as one cohort, at their mean time. */
+function showRecent(estimate: DelayEstimate, steps: readonly Cohort[], { windowMs, matured }: { windowMs: number; matured: number }): void {
+  const { cohort: length } = DelayEstimate.grid(windowMs);
+  const cohorts = Map.groupBy(steps, ({ shownAt }) => (shownAt < matured ? 0 : Math.floor(shownAt / length)));
+  for (const own of cohorts.values()) {
+    const [{ shownAt: first }] = own;
+    const sums = new Map<string, { count: number; elapsed: number }>();
+    for (const { shownAt, groups } of own) {
+      for (const [product, count] of Object.entries(groups)) {
+        const sum = sums.get(product) ?? { count: 0, elapsed: 0 };
+        sums.set(product, { count: sum.count + count, elapsed: sum.elapsed + count * (shownAt - first) });
+      }
+    }
+    for (const [product, { count, elapsed }] of sums) estimate.show(first + elapsed / count, count, product);
   }
-  for (const { shownAt, impressions } of cohorts.slice(settled.length)) estimate.show(shownAt, impressions);
 }
 
 /** The conversions of this window that shorter ones would have caught, and the share of impressions that convert in them. */
-function windowsOf(estimate: DelayEstimate, windowMs: number): Delay["windows"] {
-  const figure = figureOf(estimate);
+function windowsOf(estimate: DelayEstimate, windowMs: number, figure: Figure): Delay["windows"] {
   return ADVISED.filter((ms) => ms <= windowMs).map((ms) => {
     const own = ms === windowMs;
     const few = own ? 0 : FEW.window;
     const caught = own ? 1 : estimate.below(ms);
     return {
       windowMs: ms,
-      caught: figure(few, () => caught),
+      caught: own ? 1 : figure(few, () => caught),
       ...(own ? { low: 1, high: 1 } : bandAt(estimate.distribution(), ms)),
-      rate: figure(Math.max(few, FEW.rate), () => caught * estimate.rate()),
+      rate: figure(few, () => caught * estimate.rate()),
     };
   });
 }
@@ -245,15 +278,14 @@ function bandAt({ delays, probability, low, high }: DelayDistribution, delay: nu
 }
 
 /** At most `POINTS` points of the distribution, evenly thinned, from just below the shortest observed delay up to the longest known. */
-function pointsOf(estimate: DelayEstimate): Delay["distribution"] {
+function pointsOf(estimate: DelayEstimate, figure: Figure): Delay["distribution"] {
   const { delays, probability, low, high } = estimate.distribution(estimate.followed);
-  const figure = figureOf(estimate);
   const last = delays.findIndex((delay) => delay >= estimate.followed);
   const first = Math.max(probability.findIndex((each) => each > probability[0]) - 1, 0);
   const step = Math.ceil((last - first + 1) / POINTS);
   const points: Delay["distribution"][number][] = [];
   for (let i = last; i >= first; i -= step) {
-    const stillConverts = figure(FEW.rate, () => estimate.stillConverts(delays[i]));
+    const stillConverts = figure(FEW.still, () => estimate.stillConverts(delays[i]));
     points.unshift({ delayMs: delays[i], probability: probability[i], low: low[i], high: high[i], stillConverts });
   }
   return points;

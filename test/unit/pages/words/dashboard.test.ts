@@ -181,7 +181,8 @@ function delays(): Record<string, State> {
     { delayMs: 1000, probability: 0.25, low: 0.125, high: 0.5, stillConverts: unknown },
     { delayMs: HOUR_MS, probability: 1, low: 1, high: 1, stillConverts: unknown },
   ];
-  const young = { distribution, followedMs: HOUR_MS, rate: unknown, rateInterval: null, toCome: unknown, window95Ms: unknown };
+  const young = { distribution, followedMs: HOUR_MS, window95Ms: unknown };
+  const none = { conversions: 0, distribution: [], rate: 0, rateInterval: [0, 0.002], toCome: 0, toComeInterval: [0, 3] };
   const windows = [1, 3, 7].map((days) => ({ windowMs: days * DAY_MS, caught: days / 7, low: days / 8, high: 1, rate: days / 100 }));
   const without = {
     quantiles: [{ share: 0.5, delayMs: unknown }],
@@ -194,8 +195,8 @@ function delays(): Record<string, State> {
     delay: more && { ...delay, ...more },
   });
   const goals = [
-    goal("click", HOUR_MS, { window95Ms: 90_000, quantiles: [] }),
-    goal("purchase", 7 * DAY_MS, { windows, window95Ms: 6.5 * DAY_MS }),
+    goal("click", HOUR_MS, { followedMs: HOUR_MS, window95Ms: 90_000, quantiles: [] }),
+    goal("purchase", 7 * DAY_MS, { windows, followedMs: 7 * DAY_MS, window95Ms: 6.5 * DAY_MS }),
     goal("cart", DAY_MS, null),
     goal("order", DAY_MS, { ...young, ...without }),
   ];
@@ -211,6 +212,7 @@ function delays(): Record<string, State> {
     "ahead of the clock": { delay: { ...delay, silence: { ...delay.silence, since: busy.now + 5000 } } },
     "of a young model": { delay: { ...delay, ...young, ...without } },
     "before the first conversion": { delay: null },
+    "without a conversion so far": { delay: { ...delay, ...none } },
     "of goals": { goals },
     "of goals that were reached": { goals, reached },
     "of a long window": { goals: goals.slice(1) },

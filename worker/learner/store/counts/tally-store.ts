@@ -209,10 +209,10 @@ export class TallyStore implements Projection {
     );
   }
 
-  /** Number of impressions of the buckets between two bounds. */
-  countBetween(from: number, before: number): number {
-    const query = "SELECT coalesce(sum(impressions), 0) AS count FROM tallies WHERE bucket >= ? AND bucket < ?";
-    return this.#database.query<{ count: number }>(query, from, before)[0].count;
+  /** Impressions of the buckets between two bounds, by group of products. */
+  groupsBetween(from: number, before: number): GroupCounts {
+    const query = "SELECT groups FROM tallies WHERE bucket >= ? AND bucket < ?";
+    return addedGroups(this.#database.query<{ groups: string }>(query, from, before).map(({ groups }) => JSON.parse(groups)));
   }
 }
 
