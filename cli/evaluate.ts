@@ -205,7 +205,7 @@ const iso = (time: number): string => new Date(time).toISOString();
 const MOST_WEIGHT = 1.5;
 
 function report(name: string, { leftOut, goals, repeated, window }: Source, evaluation: Evaluation): string {
-  const { decisions, immature, weights, support, asOf, since, withinMs, logged, ips, snips, doublyRobust } = evaluation;
+  const { decisions, immature, weights, support, asOf, since, withinMs, logged, ips, snips, doublyRobust, capped } = evaluation;
   return [
     `${name}, impressions since ${iso(since)}, as of ${iso(asOf)}`,
     `  ${whole.format(decisions.learnt)} decisions for learning, ${whole.format(decisions.evaluated)} evaluated, ${whole.format(decisions.tooYoung)} too young`,
@@ -226,6 +226,15 @@ function report(name: string, { leftOut, goals, repeated, window }: Source, eval
     figureRow("IPS", ips),
     figureRow("self-normalised IPS", snips),
     figureRow("doubly robust", doublyRobust),
+    ...(capped ? ["", `with rewards of at most ${shown(capped.cap)}, as a few great ones say too little`] : []),
+    ...(capped
+      ? [
+          figureRow("the log's own policy", capped.logged),
+          figureRow("IPS", capped.ips),
+          figureRow("self-normalised IPS", capped.snips),
+          figureRow("doubly robust", capped.doublyRobust),
+        ]
+      : []),
   ].join("\n");
 }
 

@@ -1,13 +1,25 @@
+// The value of a policy by a log of decisions of other policies: several estimators, and when each may be stated.
+
+import { isTooFew } from "../values/too-few.ts";
 import { isAll } from "./estimate/bounded.ts";
-import { effectiveRewards, type Figure, stated } from "./estimate/enough.ts";
+import { effectiveRewards, type Figure, isEnough, stated } from "./estimate/enough.ts";
 import type { Estimate } from "./estimate/estimate.ts";
 import { type Row, weightsOf } from "./estimate/row.ts";
-import { estimatorsOf } from "./estimators.ts";
+import { type Estimators, estimatorsOf } from "./estimators.ts";
 import { tooYoung } from "./log/matured-log.ts";
-import { type EvaluationRequest, weighedLog } from "./weighed-log.ts";
+import { type EvaluationRequest, type WeighedLog, weighedLog } from "./weighed-log.ts";
 
-/** Expected reward per decision, by several estimators, each with a 95 % interval, or with the number of decisions that it needs. */
-export interface Evaluation {
+/** Expected reward per decision, by several estimators. */
+interface Figures {
+  /** The policy that made the log. */
+  readonly logged: Figure;
+  readonly ips: Figure;
+  readonly snips: Figure;
+  readonly doublyRobust: Figure;
+}
+
+/** The value of a policy, by figures each with a 95 % interval, or with the number of decisions that it needs. */
+export interface Evaluation extends Figures {
   readonly asOf: number;
   /** When the evaluated part begins, in ms since 1970. */
   readonly since: number;
@@ -27,11 +39,11 @@ export interface Evaluation {
    * At 0 they are the whole range of rewards, without a value.
    */
   readonly support: number;
-  /** The policy that made the log. */
-  readonly logged: Figure;
-  readonly ips: Figure;
-  readonly snips: Figure;
-  readonly doublyRobust: Figure;
+  /**
+   * The figures if rewards above `cap` count as `cap`. Given where a few great amounts leave the whole rewards too few. The cap is a quantile
+   * of the learnt rewards.
+   */
+  readonly capped?: Figures & { readonly cap: number };
 }
 
 /**
@@ -53,15 +65,20 @@ export interface Evaluation {
  * @throws {UnsupportedError} code `no-probability` if the policy chooses in its own domain, or does not know its probabilities.
  */
 export async function evaluate(request: EvaluationRequest): Promise<Evaluation> {
-  const { log, since, matured, learnt, core, decisions, young: days, rows } = await weighedLog(request);
+  const weighed = await weighedLog(request);
+  const { log, since, matured, core, decisions, young: days, rows } = weighed;
   const { support, estimators } = estimatorsOf(core, rows, matured);
-  const { min, max } = matured.goals.reward;
-  const rewards = { learnt: learnt.length > 0 ? learnt : rows, greatest: Math.max(-min, max) };
-  const figure = (estimate: () => Estimate, weight: (row: Row) => number): Figure =>
-    stated(estimate, { effective: effectiveRewards(rows, weight, rewards), size: log.length, of: "decisions" });
   const young = days > 0 ? tooYoung(days) : undefined;
   const whole = isAll(1 - support) && rows.length > 0;
-  const ofPolicy = (estimate: () => Estimate): Figure => young ?? (whole ? estimate() : figure(estimate, ({ weight }) => weight));
+  const figuresOf = (rewards: WeighedRewards, { logged, ips, snips, doublyRobust }: Estimators): Figures => {
+    const figure = (estimate: () => Estimate, weight: (row: Row) => number): Figure =>
+      young ?? stated(estimate, { effective: effectiveOf(rewards, weight), size: log.length, of: "decisions" });
+    const ofPolicy = (estimate: () => Estimate): Figure => (whole && !young ? estimate() : figure(estimate, ofRow));
+    return { logged: figure(logged, () => 1), ips: ofPolicy(ips), snips: ofPolicy(snips), doublyRobust: ofPolicy(doublyRobust) };
+  };
+  const figures = figuresOf(weighed, estimators);
+  const isMissing = !young && [figures.logged, figures.ips].some(isTooFew);
+  const cap = isMissing ? greatestCap(weighed) : undefined;
   return {
     asOf: request.asOf,
     since,
@@ -70,9 +87,33 @@ export async function evaluate(request: EvaluationRequest): Promise<Evaluation> 
     immature: matured.immatureShares(rows),
     weights: weightsOf(rows),
     support,
-    logged: young ?? figure(estimators.logged, () => 1),
-    ips: ofPolicy(estimators.ips),
-    snips: ofPolicy(estimators.snips),
-    doublyRobust: ofPolicy(estimators.doublyRobust),
+    ...figures,
+    ...(cap && {
+      capped: { cap: cap.at, ...figuresOf(cap.rewards, estimatorsOf(core, cap.rewards.rows, cap.rewards.matured).estimators) },
+    }),
   };
+}
+
+type WeighedRewards = ReturnType<WeighedLog["capped"]>;
+const ofRow = ({ weight }: Row): number => weight;
+
+function effectiveOf({ rows, learnt, matured }: WeighedRewards, weight: (row: Row) => number): number {
+  const { min, max } = matured.goals.reward;
+  return effectiveRewards(rows, weight, { learnt: learnt.length > 0 ? learnt : rows, greatest: Math.max(-min, max) });
+}
+
+/** Shares of the rewards of the learnt part that a cap leaves alone. */
+const LEFT_ALONE = [0.99, 0.95, 0.9, 0.75, 0.5];
+
+/** The greatest cap under which the log has enough effective rewards. It depends on the learnt part alone. */
+function greatestCap({ learnt, capped }: WeighedLog): { readonly at: number; readonly rewards: WeighedRewards } | undefined {
+  const seen = learnt.map(({ rewards }) => rewards.reduce((sum, each) => sum + each, 0)).filter((reward) => reward > 0);
+  seen.sort((a, b) => a - b);
+  const caps = new Set(LEFT_ALONE.map((share) => seen[Math.floor(share * seen.length)]));
+  for (const at of caps) {
+    if (at === undefined || at === seen[seen.length - 1]) continue;
+    const rewards = capped(at);
+    if (isEnough(effectiveOf(rewards, ofRow)) && isEnough(effectiveOf(rewards, () => 1))) return { at, rewards };
+  }
+  return undefined;
 }

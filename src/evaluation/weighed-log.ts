@@ -4,7 +4,7 @@ import { compileCore } from "#core-module";
 import { type Core, instantiate } from "../core/core.ts";
 import { wholeNumber, wrongType } from "../values/argument.ts";
 import type { Row } from "./estimate/row.ts";
-import { countedGoals } from "./log/counted-goals.ts";
+import { type CountedGoals, capped, countedGoals } from "./log/counted-goals.ts";
 import { decisionsUntil, type LoggedDecision } from "./log/log.ts";
 import { MaturedLog, maturedReward, type SeenRewards } from "./log/matured-log.ts";
 import { closedBy, partsOf } from "./log/parts.ts";
@@ -21,20 +21,26 @@ export interface EvaluationRequest extends PolicyRequest<Target> {
   readonly progress?: (done: number, all: number) => void;
 }
 
+/** The rewards of a log. */
+interface Rewards {
+  readonly matured: MaturedLog;
+  /** Rewards of the learnt part. */
+  readonly learnt: readonly SeenRewards[];
+  /** The evaluated decisions. */
+  readonly rows: readonly Row[];
+}
+
 /** A log whose decisions are weighed for a policy. */
-export interface WeighedLog {
+export interface WeighedLog extends Rewards {
   readonly core: Core;
   readonly log: readonly LoggedDecision[];
-  readonly matured: MaturedLog;
   /** When the evaluated part begins, in ms since 1970. */
   readonly since: number;
   readonly decisions: { readonly learnt: number; readonly evaluated: number; readonly tooYoung: number };
   /** Days until the rewards of all kinds and products are known of decisions that are old enough. 0 if they are. */
   readonly young: number;
-  /** Rewards of the learnt part. */
-  readonly learnt: readonly SeenRewards[];
-  /** The evaluated decisions. */
-  readonly rows: readonly Row[];
+  /** The rewards if each goal of a decision earns at most `cap`. */
+  capped(cap: number): Rewards;
 }
 
 const PROGRESS_EVERY = 64;
@@ -47,7 +53,9 @@ export async function weighedLog(request: EvaluationRequest): Promise<WeighedLog
   const log = closed ? closedBy(shown, asOf, goals.goals) : shown;
   const parts = partsOf(log, { split, older, asOf });
   const core = await instantiate(request.module ?? (await compileCore()));
-  const matured = new MaturedLog(log.map(shownOf), { asOf, goals, maturity: request.maturity, closed });
+  const impressions = log.map(shownOf);
+  const maturedOf = (counted: CountedGoals) => new MaturedLog(impressions, { asOf, goals: counted, maturity: request.maturity, closed });
+  const matured = maturedOf(goals);
   const learnt = matured.rows(...parts.learnt).rows;
   const seen = learnt.map((row) => ({ decision: log[row.place], reward: maturedReward(row) }));
   const expected = rewardModel(core, seen, matured.goals.reward);
@@ -82,7 +90,12 @@ export async function weighedLog(request: EvaluationRequest): Promise<WeighedLog
     evaluated: rows.length,
     tooYoung: evaluated.tooYoung + shown.length - log.length,
   };
-  return { core, log, matured, since: parts.since, decisions, young: evaluated.young, learnt, rows };
+  const withCap = (cap: number): Rewards => {
+    const own = maturedOf(capped(goals, cap));
+    const seen = own.rows(...parts.evaluated).rows;
+    return { matured: own, learnt: own.rows(...parts.learnt).rows, rows: rows.map((row, i) => ({ ...row, ...seen[i] })) };
+  };
+  return { core, log, matured, since: parts.since, decisions, young: evaluated.young, learnt, rows, capped: withCap };
 }
 
 /** A decision as an impression of its product. */

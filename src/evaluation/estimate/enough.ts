@@ -1,3 +1,5 @@
+// Whether a log tells enough for an interval.
+
 import { type TooFew, tooFew } from "../../values/too-few.ts";
 import type { SeenRewards } from "../log/matured-log.ts";
 import type { Estimate } from "./estimate.ts";
@@ -53,8 +55,11 @@ function powers<Row>(rows: readonly Row[], of: (row: Row) => readonly [share: nu
   return [squares, cubes];
 }
 
+/** Whether so many effective rewards are enough for an interval. */
+export const isEnough = (effective: number): boolean => effective >= FEWEST * (1 - ROUNDING);
+
 /** The estimate, or how many more decisions it needs. `size`: length of the log, with which effective rewards grow. */
 export function stated(estimate: () => Estimate, { effective, size, of }: { effective: number; size: number; of: string }): Figure {
-  if (effective >= FEWEST * (1 - ROUNDING)) return estimate();
+  if (isEnough(effective)) return estimate();
   return tooFew(size * (FEWEST / Math.max(effective, 0.1) - 1), of);
 }

@@ -146,6 +146,23 @@ function declaredGoals(options: Goals, { asOf, window, windowMs, reward }: Reque
   };
 }
 
+/** Goals of which a decision earns at most `cap` each. */
+export function capped(goals: CountedGoals, cap: number): CountedGoals {
+  return {
+    goals: goals.goals,
+    reward: { min: goals.reward.min, max: Math.min(goals.reward.max, cap * goals.goals.length) },
+    arrived: (shown) => {
+      const sums = new Float64Array(goals.goals.length);
+      return goals.arrived(shown).flatMap((event): Arrived[] => {
+        const before = Math.min(sums[event.goal], cap);
+        sums[event.goal] += event.reward;
+        const reward = Math.min(sums[event.goal], cap) - before;
+        return reward === 0 && event.reward !== 0 ? [] : [{ ...event, reward }];
+      });
+    },
+  };
+}
+
 /** An amount as it counts. */
 function within({ amounts, goal }: Stage, value: number): number {
   return amounts ? Math.min(value, goal.value?.max ?? value) : value;

@@ -192,6 +192,32 @@ describe("visitors who come back", () => {
   });
 });
 
+describe("a few great amounts", () => {
+  /** Orders of 2^-10 to 2^20, each twice as rare as the one below it. */
+  const logWith = (amountOf: (order: number) => number): LoggedDecision[] =>
+    Array.from({ length: 1024 }, (_, i): LoggedDecision => {
+      const conversions = i % 4 === 0 ? [{ at: i, reward: amountOf(31 - Math.clz32(((i * 7919) % 1024) | 1)) }] : [];
+      return { shownAt: i, count: 1, index: 0, probability: 1, conversions };
+    });
+  const asked = { policy: () => [1], asOf: 5000, window: { ms: 1 } };
+
+  it("say too little by themselves, and count up to a stated cap", async () => {
+    const { logged, ips, capped } = await evaluate({ log: logWith((order) => 8 ** (9 - order)), ...asked });
+    expect([isTooFew(logged), isTooFew(ips)]).toEqual([true, true]);
+    if (!capped) throw new Error("expected figures with a cap");
+    const rewards = logWith((order) => 8 ** (9 - order)).map(({ conversions }) => conversions?.[0]?.reward ?? 0);
+    expect(rewards).toContain(capped.cap);
+    const mean = rewards.slice(512).reduce((sum, reward) => sum + Math.min(reward, capped.cap), 0) / 512;
+    for (const figure of [capped.logged, capped.ips, capped.snips]) expect(estimateIn(figure).value).toBeCloseTo(mean, 8);
+  });
+
+  it("have no cap where rewards are equal, or where they are enough", async () => {
+    const few = await evaluate({ log: logWith(() => 1).slice(0, 40), ...asked });
+    expect([isTooFew(few.logged), few.capped]).toEqual([true, undefined]);
+    expect((await evaluate({ log: logWith((order) => 10 - order), ...asked })).capped).toBeUndefined();
+  });
+});
+
 it.each<[string, object]>([
   ['windows: expected "all" with window "none", as no window closes, got "closed"', { window: "none", windows: "closed" }],
   ["windows: expected one of all, closed", { windows: "open" }],
