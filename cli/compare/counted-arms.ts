@@ -3,7 +3,7 @@
 import { gridOf } from "../../worker/domain/figures/delay-grid.ts";
 import { UNASSIGNED } from "../../worker/domain/figures/holdout-share.ts";
 import type { ArmCounts, LiftCounts, ReachedCounts } from "../../worker/domain/figures/lift.ts";
-import { productGroup } from "../../worker/domain/figures/product-group.ts";
+import { countAction } from "../../worker/domain/figures/product-group.ts";
 import { listOf } from "../../worker/domain/impression/impression.ts";
 import { comparedSteps } from "../../worker/domain/impression/shown-step.ts";
 import type { ImpressionLine } from "../../worker/domain/log/log-line.ts";
@@ -21,12 +21,6 @@ export interface ShownImpression extends Pick<ImpressionLine, "arm" | "action"> 
   readonly shownAt: number;
   /** Number of its list. */
   readonly list: number;
-}
-
-/** Counts an impression of an action by its group of products. */
-function addTo({ groups }: Groups, action: string): void {
-  const group = productGroup(action);
-  groups[group] = (groups[group] ?? 0) + 1;
 }
 
 /** Counts the impressions of a log, in the steps of a comparison at its end. */
@@ -56,7 +50,7 @@ export class CountedArms {
     this.#places.set(key, place);
     const counted = this.#arms[place];
     counted.impressions++;
-    addTo(counted, action);
+    countAction(counted.groups, action, 1);
     if (step > 0) counted.elapsed += shownAt - step;
     if (share === UNASSIGNED) return { action, arm, shownAt, list: NO_LIST };
     const list = this.#lists.at(listOf(impression), place, (other) => this.#arms[other].share === share);
@@ -76,7 +70,7 @@ export class CountedArms {
     cells.set(`${cohort} ${bin} ${arm}`, cell);
     cell.count++;
     cell.delay += delay;
-    addTo(cell, action);
+    countAction(cell.groups, action, 1);
   }
 
   counts(): LiftCounts {

@@ -13,3 +13,9 @@ export type GroupCounts = Readonly<Record<string, number>>;
 export function productGroup(action: string): number {
   return hash32(action) % GROUPS;
 }
+
+/** Adds to the count of an action's group. */
+export function countAction(groups: Record<string, number>, action: string, by: number): void {
+  const group = productGroup(action);
+  groups[group] = (groups[group] ?? 0) + by;
+}

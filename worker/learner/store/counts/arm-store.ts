@@ -2,16 +2,16 @@
 
 import { UNASSIGNED } from "../../../domain/figures/holdout-share.ts";
 import type { ArmCounts, ReachedCounts } from "../../../domain/figures/lift.ts";
-import type { GroupCounts } from "../../../domain/figures/product-group.ts";
 import { bucketAt } from "../../../domain/impression/bucket.ts";
 import { comparedSteps, STEPS, stepAt, widthsOf } from "../../../domain/impression/shown-step.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
 import type { Assignment } from "../../../protocol/figures.ts";
-import { addedGroups, summed } from "../../../rpc/model-counts.ts";
+import { summed } from "../../../rpc/model-counts.ts";
 import type { Database } from "../database.ts";
 import { LastAnswer } from "../last-answer.ts";
 import type { ModelStore } from "../model-store.ts";
-import { groupColumn, SET_GROUPS } from "./group-column.ts";
+import { countChange, groupColumn, SET_GROUPS } from "./group-column.ts";
+import type { Change } from "./projection.ts";
 
 /** The live impressions of a list that were assigned by one share. */
 export interface ListState {
@@ -24,8 +24,8 @@ export interface ListState {
 export interface ListChange extends ListKey {
   readonly before: ListState | null;
   readonly after: ListState | null;
-  /** Impressions that came and that went, by group of products. */
-  readonly groups: GroupCounts;
+  /** What has changed about its impressions. */
+  readonly changes: readonly Change[];
 }
 
 /** The values that all impressions of a list share. */
@@ -44,7 +44,7 @@ interface Place {
 }
 
 type StoredArm = Record<string, SqlStorageValue> & Place & Omit<ArmCounts, "groups"> & { readonly groups: string };
-type ArmRow = Place & ArmCounts;
+type ArmRow = Place & Omit<ArmCounts, "groups"> & { readonly groups: Record<string, number> };
 type ReachedRow = Record<string, SqlStorageValue> & Place & ReachedCounts;
 
 /** Steps are as fine as the shortest window asks for, until so many of these windows have passed. */
@@ -80,16 +80,16 @@ export class ArmStore {
   }
 
   /** Counts that lists have changed. */
-  change(changes: readonly ListChange[], windows: Windows): void {
+  change(lists: readonly ListChange[], windows: Windows): void {
     const arms = new Map<string, ArmRow>();
     const reached = new Map<string, ReachedRow>();
     const widths = new Map<number, number>();
-    for (const { shownAt, arm, share, before, after, groups } of changes) {
+    for (const { shownAt, arm, share, before, after, changes } of lists) {
       const place = this.#placeOf(shownAt, windows, widths);
       const key = `${place.step} ${arm} ${share}`;
       const own = arms.get(key) ?? { ...place, arm, share, impressions: 0, elapsed: 0, lists: 0, squares: 0, groups: {} };
-      const sizes = withSizes(own, shownAt, before?.size ?? 0, after?.size ?? 0);
-      arms.set(key, { ...sizes, groups: addedGroups([own.groups, groups]) });
+      arms.set(key, withSizes(own, shownAt, before?.size ?? 0, after?.size ?? 0));
+      for (const each of changes) countChange(own.groups, each);
       if (share === UNASSIGNED) continue;
       for (const goal of new Set([...(before?.came.keys() ?? []), ...(after?.came.keys() ?? [])])) {
         const name = `${key} ${goal}`;

@@ -1,7 +1,7 @@
 // Counts conversions by delay, for figures of delays and for alarms.
 
 import { gridOf, grownAt, type Interval } from "../../../domain/figures/delay-grid.ts";
-import { productGroup } from "../../../domain/figures/product-group.ts";
+import { countAction } from "../../../domain/figures/product-group.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
 import type { Assignment } from "../../../protocol/figures.ts";
@@ -213,8 +213,7 @@ class Counter {
     const bin = this.#grid.bin(delay);
     const key = `${interval.cohort} ${bin} ${arm} ${goal}`;
     const cell = cells.get(key) ?? { ...interval, goal, bin, arm, count: 0, delay: 0, groups: {} };
-    const group = productGroup(action);
-    cell.groups[group] = (cell.groups[group] ?? 0) + sign;
+    countAction(cell.groups, action, sign);
     cell.count += sign;
     cell.delay += sign * delay;
     cells.set(key, cell);

@@ -1,9 +1,15 @@
 // Counts by group of products as one column of a row, so that a batch writes one row however many products it has.
 
-import type { GroupCounts } from "../../../domain/figures/product-group.ts";
+import { countAction, type GroupCounts } from "../../../domain/figures/product-group.ts";
+import type { Change } from "./projection.ts";
 
 /** Assignment of an upsert: the column becomes what `groupColumn` made. */
 export const SET_GROUPS = "groups = iif(excluded.groups = '{}', groups, excluded.groups)";
+
+/** Counts that an impression came or went. */
+export function countChange(groups: Record<string, number>, { impression, before, after }: Change): void {
+  if (!before !== !after) countAction(groups, impression.action, after ? 1 : -1);
+}
 
 /** The stored counts with others added. Empty if nothing changes. @param stored reads the column, if there is such a row. */
 export function groupColumn(more: GroupCounts, stored: () => { readonly groups: string } | undefined): string {

@@ -1,7 +1,6 @@
 // Finds the lists that changes of impressions change, and counts them by assignment.
 
 import { UNASSIGNED } from "../../../domain/figures/holdout-share.ts";
-import { type GroupCounts, productGroup } from "../../../domain/figures/product-group.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import { listOf } from "../../../domain/impression/impression.ts";
 import { NOTHING, type Outcome } from "../../../domain/impression/outcome.ts";
@@ -41,7 +40,7 @@ export class ListCounts implements Projection {
     const lists = Array.from(parts, ([key, { changes, ...list }]) => {
       const [was, is] = [changes.map(({ before }) => before), changes.map(({ after }) => after)];
       const left = others.get(key) ?? [];
-      return { ...list, before: stateOf([...left, ...was]), after: stateOf([...left, ...is]), groups: groupsOf(changes) };
+      return { ...list, before: stateOf([...left, ...was]), after: stateOf([...left, ...is]), changes };
     });
     this.#arms.change(lists, windows);
   }
@@ -104,17 +103,6 @@ function changesList({ before, after }: Change): boolean {
 function isWhole({ share, list, changes }: ListPart): boolean {
   if (share === UNASSIGNED) return true;
   return changes.every(({ before, wasDeferred }) => !before && !wasDeferred) && changes.some(({ impression }) => impression.id === list);
-}
-
-/** Impressions that came and that went, by group of products. */
-function groupsOf(changes: readonly Change[]): GroupCounts {
-  const groups: Record<string, number> = {};
-  for (const { impression, before, after } of changes) {
-    if (!before === !after) continue;
-    const group = productGroup(impression.action);
-    groups[group] = (groups[group] ?? 0) + (after ? 1 : -1);
-  }
-  return groups;
 }
 
 /** The list of live impressions with these outcomes. Null for none. */

@@ -1,6 +1,6 @@
 // Counts impressions by the time they were shown, for rates over time.
 
-import { type GroupCounts, productGroup } from "../../../domain/figures/product-group.ts";
+import type { GroupCounts } from "../../../domain/figures/product-group.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import { bucketAt, bucketEnd, bucketMs } from "../../../domain/impression/bucket.ts";
 import { NOTHING, type Outcome } from "../../../domain/impression/outcome.ts";
@@ -12,7 +12,7 @@ import type { BlockStore } from "../impressions/block-store.ts";
 import type { OutcomeStore } from "../impressions/outcome-store.ts";
 import { LastAnswer } from "../last-answer.ts";
 import type { ModelStore } from "../model-store.ts";
-import { groupColumn, SET_GROUPS } from "./group-column.ts";
+import { countChange, groupColumn, SET_GROUPS } from "./group-column.ts";
 import type { Change, Projection } from "./projection.ts";
 
 /** Cohorts are counted as finely as the shortest window asks for, until so many of these windows have passed. */
@@ -79,7 +79,8 @@ export class TallyStore implements Projection {
     const tallies = new Map<string, Tally>();
     const [left, broken] = [new Set<number>(), new Set<number>()];
     let newest = 0;
-    for (const { impression, before, after } of changes) {
+    for (const change of changes) {
+      const { impression, before, after } = change;
       const { id, arm } = impression;
       const shownAt = shownAtOf(id);
       const bucket = bucketAt(shownAt, windows.window.ms);
@@ -91,10 +92,7 @@ export class TallyStore implements Projection {
       tallies.set(key, tally);
       add(tally, before, shownAt, -1);
       add(tally, after, shownAt, 1);
-      if (!before !== !after) {
-        const group = productGroup(impression.action);
-        tally.groups[group] = (tally.groups[group] ?? 0) + (after ? 1 : -1);
-      }
+      countChange(tally.groups, change);
       if (!isExact(before)) broken.add(bucket);
       if (!before) newest = Math.max(newest, shownAt);
       if (!after) left.add(bucket);
