@@ -21,7 +21,8 @@ Usage: ${called} EVENTS [--goal NAME] [--effect DIFFERENCE] [--alpha P] [--json]
 
   EVENTS               a log from GET /v1/models/:model/events of a model with a holdout
   --goal NAME          one goal only. Default: each goal of the model by itself
-  --effect DIFFERENCE  absolute difference of rates for which the interval is narrowest, default 0.01. Keep it from the first look on
+  --effect DIFFERENCE  absolute difference of rates for which the interval is narrowest. Keep it from the first look on. Default: a fifth of
+                       the rate of both arms, which is rounded, so that looks share it
   --alpha P            probability that any of all intervals of a goal misses the difference, default 0.05
   --json               print the results as JSON, an array with one result for each goal
 
@@ -29,7 +30,7 @@ Example: ${called} events.jsonl --effect 0.02`;
 
 const options = {
   goal: { type: "string" },
-  effect: { type: "string", default: "0.01" },
+  effect: { type: "string" },
   alpha: { type: "string", default: "0.05" },
   json: { type: "boolean", default: false },
 } as const;
@@ -38,7 +39,7 @@ const options = {
 const MISMATCH = 1000;
 
 async function main({ goal, json, ...values }: Values<typeof options>, file: string): Promise<void> {
-  const effect = numberIn("--effect", values.effect, 1e-6, 1);
+  const effect = values.effect === undefined ? undefined : numberIn("--effect", values.effect, 1e-6, 1);
   const alpha = numberIn("--alpha", values.alpha, 1e-6, 0.5);
   const log = () => linesOf(textLines(file), { receipts: false });
   const bars = countingBars("events checked", "events counted");
@@ -47,7 +48,7 @@ async function main({ goal, json, ...values }: Values<typeof options>, file: str
   checkArms(arms);
   const { counts, windows, end: now, model, unassigned, repeated } = arms;
   const results = arms.goals.map((each) => {
-    const lift = liftOf(counts, each, windows, { effect, alpha, now });
+    const lift = liftOf(counts, each, windows, { alpha, now, ...(effect !== undefined && { effect }) });
     return { model, ...lift, goal: nameOf(each), mismatch: mismatchOf(lift), unassigned, repeated };
   });
   print(json ? JSON.stringify(results) : results.map((result) => report(result, arms)).join("\n\n"));
@@ -66,10 +67,13 @@ export function mismatchOf({ shares }: Pick<GoalLift, "shares">): number | null 
   }, 1);
 }
 
+const CLOSED =
+  "lists count once their windows have closed: policy and holdout differ in their delays, or products do and too few conversions tell how";
+
 type Result = GoalLift & { readonly model: string; readonly mismatch: number | null };
 
 function report(
-  { model, goal, windowMs, withinMs, currency, difference, relative, decided, policy, holdout, shares, mismatch }: Result,
+  { model, goal, windowMs, withinMs, currency, difference, relative, decided, basis, policy, holdout, shares, mismatch }: Result,
   { end, unassigned, repeated }: LoggedArms,
 ): string {
   const row = (name: string, { lists, impressions, conversions, rate }: LiftedArm): string =>
@@ -90,8 +94,11 @@ function report(
     "",
     `difference ${interval}`,
     ...(isTooFew(difference) ? [] : [decided ? `decided: the ${better} converts more` : "not decided yet: the interval contains 0"]),
+    ...(basis === "all" ? [] : [CLOSED]),
     ...(shares.length > 1 || shares.some(({ compared }) => !compared) ? shares.map(shareText) : []),
-    ...(unassigned > 0 ? [`${counted(unassigned, "impression")} registered or imported: not assigned by this model, so not compared`] : []),
+    ...(unassigned > 0
+      ? [`${counted(unassigned, "impression")} registered, imported or pinned: not assigned by this model, so not compared`]
+      : []),
     ...repeatedLines(repeated),
     ...(mismatch !== null && mismatch >= MISMATCH
       ? [

@@ -1,6 +1,7 @@
 import { DelayEstimate } from "afterclick";
 import { type ArmComparison, compareArms } from "../src/comparison/arm-comparison.ts";
 import { type ArmStep, armSteps } from "../src/comparison/arm-step.ts";
+import { commonLaw } from "../src/comparison/laws.ts";
 import { stream } from "../src/simulation/stream.ts";
 
 /** Days of an experiment. A run that never decides counts as so many. */
@@ -107,7 +108,7 @@ export function look(all: readonly Shown[], day: number, test: LookTest, window 
     for (const delay of delays) if (shownAt + delayed * delay <= day) estimate.convert({ shownAt, at: shownAt + delayed * delay });
   }
   estimate.advance(day);
-  return compareArms(strata, estimate, { effect: 0.01, now: day });
+  return compareArms(strata, commonLaw(estimate), { effect: 0.01, now: day });
 }
 
 /** Days until each test decides. Looks are daily. `HORIZON` if it never does, with `<test>Decided` 0. */

@@ -14,10 +14,12 @@ import type { IdTable } from "../log/id-table.ts";
 type Reached = { -readonly [Name in keyof ReachedCounts]: ReachedCounts[Name] };
 type Groups = { groups: Record<string, number> };
 type Counted = { -readonly [Name in keyof ArmCounts]: ArmCounts[Name] } & Groups;
-type Cell = Pick<ArmCounts, "arm"> & { cohort: number; length: number; bin: number; count: number; delay: number } & Groups;
+type Cell = Pick<ShownImpression, "arm"> & { cohort: number; length: number; bin: number; count: number; delay: number } & Groups;
 
 /** An impression that was counted. */
-export interface ShownImpression extends Pick<ImpressionLine, "arm" | "action"> {
+export interface ShownImpression extends Pick<ImpressionLine, "action"> {
+  /** Empty: it was not assigned. */
+  readonly arm: ImpressionLine["arm"] | typeof UNASSIGNED;
   readonly shownAt: number;
   /** Number of its list. */
   readonly list: number;
@@ -52,7 +54,7 @@ export class CountedArms {
     counted.impressions++;
     countAction(counted.groups, action, 1);
     if (step > 0) counted.elapsed += shownAt - step;
-    if (share === UNASSIGNED) return { action, arm, shownAt, list: NO_LIST };
+    if (share === UNASSIGNED) return { action, arm: UNASSIGNED, shownAt, list: NO_LIST };
     const list = this.#lists.at(listOf(impression), place, (other) => this.#arms[other].share === share);
     const size = this.#lists.size.get(list);
     if (size === 0) counted.lists++;

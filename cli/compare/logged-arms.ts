@@ -117,7 +117,7 @@ export function checkArms({ model, unassigned, counts }: LoggedArms): void {
   const assigned = counts.arms.filter(({ share }) => share !== UNASSIGNED);
   const missing = (["holdout", "policy"] as const).find((arm) => !assigned.some((each) => each.arm === arm));
   if (missing === undefined) return;
-  const elsewhere = unassigned > 0 ? `; it did not assign its ${counted(unassigned, "registered or imported impression")}` : "";
+  const elsewhere = unassigned > 0 ? `; it did not assign its ${counted(unassigned, "registered, imported or pinned impression")}` : "";
   throw new ComparisonError(
     missing === "holdout"
       ? `expected lists of a holdout, got none of model ${model}${elsewhere}: PATCH it with { "holdout": 0.1 }, and wait`

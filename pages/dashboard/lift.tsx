@@ -40,14 +40,16 @@ export function LiftOf({ metrics: { model, lift, now } }: { metrics: Metrics }) 
         />
       ))}
       {unassigned > 0 && (
-        <p class="quiet">{whole(unassigned)} registered or imported impressions are left out, because this model did not assign them.</p>
+        <p class="quiet">
+          {whole(unassigned)} registered, imported or pinned impressions are left out, because this model did not assign them.
+        </p>
       )}
     </>
   );
 }
 
 function OfGoal({ lift, title, now }: { lift: GoalLift; title: string; now: number }) {
-  const { policy, holdout, currency, shares, windowMs, withinMs } = lift;
+  const { policy, holdout, currency, shares, windowMs, withinMs, basis } = lift;
   return (
     <div class="lift">
       <div class="half">
@@ -63,6 +65,12 @@ function OfGoal({ lift, title, now }: { lift: GoalLift; title: string; now: numb
         {currency !== null && <p class="quiet">Conversions are compared, not amounts in {currency}.</p>}
         {withinMs < windowMs && (
           <p class="quiet">No impression is as old as the window yet: rates count conversions within {duration(withinMs)}.</p>
+        )}
+        {basis === "closed windows" && (
+          <p class="quiet">
+            Lists count once their windows have closed: policy and holdout differ in their delays, or products do and too few conversions
+            tell how.
+          </p>
         )}
         {shares.length > 1 && (
           <p class="quiet">The holdout has had {whole(shares.length)} shares. Rates are compared within each, and averaged.</p>

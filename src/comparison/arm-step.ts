@@ -12,6 +12,8 @@ export interface ArmStep {
   /** Sums over the lists: the squared number of conversions, and that number times the size. */
   readonly conversionSquares: number;
   readonly products: number;
+  /** Impressions by product. Default: all of one. */
+  readonly groups?: Readonly<Record<string, number>>;
 }
 
 /** A list, shown to one visitor at one time. */
@@ -22,7 +24,7 @@ export interface ShownList {
   readonly came: number;
 }
 
-type Sums = { -readonly [Name in keyof ArmStep]: number };
+type Sums = { -readonly [Name in keyof Omit<ArmStep, "groups">]: number };
 
 /** Sums lists by step. `stepOf`: names the step of a time. */
 export function armSteps(lists: Iterable<ShownList>, stepOf: (shownAt: number) => number): ArmStep[] {

@@ -103,7 +103,6 @@ export const busy: Metrics = {
     count: Math.round(420 * Math.exp(-((i - 21) ** 2) / 6)),
   })),
   lift: {
-    effect: 0.01,
     unassigned: 0,
     goals: [
       {
@@ -114,9 +113,11 @@ export const busy: Metrics = {
         currency: null,
         policy: { lists: 18_211, impressions: 18_211, conversions: 1380, rate: 0.0822 },
         holdout: { lists: 2023, impressions: 2023, conversions: 86, rate: 0.0453 },
+        effect: 0.01,
         difference: { value: 0.0369, low: 0.0262, high: 0.0476 },
         relative: 0.815,
         decided: true,
+        basis: "all",
         shares: [{ holdout: 0.1, lists: { policy: 18_211, holdout: 2023 }, compared: true }],
       },
     ],

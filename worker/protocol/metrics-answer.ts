@@ -42,12 +42,20 @@ const goalLift = v.strictObject({
   currency: about(v.nullable(v.string()), "Of its amounts. Conversions are compared, not amounts. Null without a value."),
   policy: liftedArm,
   holdout: liftedArm,
+  effect: about(
+    v.nullable(share),
+    "Difference of rates for which the interval is narrowest: about a fifth of the rate. Null without an interval.",
+  ),
   difference: about(
     v.union([v.strictObject({ value: number, low: number, high: number }), tooFewFigure]),
     "Policy minus holdout. The 95 % interval holds at all looks together, so you may stop at any.",
   ),
   relative: about(v.nullable(number), "The difference as a share of the holdout's rate. Null without a difference."),
   decided: about(v.boolean(), "Whether the interval excludes 0."),
+  basis: about(
+    v.picklist(["all", "closed windows"]),
+    "Lists that are compared. Only those whose windows have closed, if conversions of the policy come sooner or later than those of the holdout, or if products differ in their delays and too few conversions tell how.",
+  ),
   shares: about(
     v.array(
       v.strictObject({
@@ -148,11 +156,13 @@ export const metrics = v.strictObject({
     ),
     "The same for each declared goal. Null if the model declares none.",
   ),
-  delays: bars,
+  delays: about(
+    bars,
+    "Converted impressions by the time to their first conversion. A retracted conversion and later ones are not in them.",
+  ),
   lift: about(
     v.nullable(
       v.strictObject({
-        effect: about(share, "Difference of rates for which the interval is narrowest."),
         unassigned: about(count, "Registered and imported impressions. The model did not assign them, so they are not compared."),
         goals: about(v.array(goalLift), "Each declared goal by itself. Without goals: `conversion`, which is any."),
       }),

@@ -59,7 +59,10 @@ export const reached = about(
               refunds: about(count, "Amounts below 0 that count. They are no conversions."),
               paid: number,
               refunded: number,
-              net: about(number, "Paid minus refunded."),
+              net: about(
+                number,
+                "Paid minus refunded. It is below the sum of rewards if a refund is greater than its order, because the total of an impression counts as at least 0.",
+              ),
             }),
           ),
           "Null without a value.",

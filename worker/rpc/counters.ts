@@ -51,5 +51,5 @@ type GoalFigure = (typeof GOAL_FIGURES)[number];
 /** Of one goal. Sums are in its currency. */
 export type GoalFigures = Readonly<Record<GoalFigure, number>>;
 export type GoalCounter = `goal ${GoalFigure} ${string}`;
-/** Counts applied conversions whose delay falls into this bar of the histogram. */
+/** Counts converted impressions whose delay falls into this bar of the histogram. */
 export type DelayCounter = `delay ${number}`;

@@ -1,6 +1,7 @@
 // The counts of a model as plain data, from which its figures are computed. Shards count by themselves, and their counts add up. All times
 // are milliseconds since 1970.
 
+import type { UNASSIGNED } from "../domain/figures/holdout-share.ts";
 import type { ArmCounts, ReachedCounts } from "../domain/figures/lift.ts";
 import type { GroupCounts } from "../domain/figures/product-group.ts";
 import type { Reports } from "../domain/figures/reports.ts";
@@ -37,7 +38,8 @@ export interface DelayCounts {
   readonly length: number;
   /** The bin of their delays. */
   readonly bin: number;
-  readonly arm: Assignment;
+  /** Empty: impressions that were not assigned to an arm. */
+  readonly arm: Assignment | typeof UNASSIGNED;
   readonly count: number;
   /** Sum of their delays. */
   readonly delay: number;
@@ -97,7 +99,7 @@ export interface ModelCounts extends Totals {
   readonly first: GoalCounts;
   /** By declared goal. */
   readonly goals: Readonly<Record<string, GoalCounts>>;
-  /** Applied conversions by bar of the delay histogram. */
+  /** Converted impressions by bar of the histogram of their delays. */
   readonly bars: Readonly<Record<number, number>>;
   /** The newest buckets, oldest first. */
   readonly buckets: readonly BucketSums[];

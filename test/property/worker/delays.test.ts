@@ -29,7 +29,7 @@ async function open() {
 it("keeps a few thousand cells, however many windows and conversions there are, and takes back what was counted long ago", async () => {
   const { store, config, close } = await open();
   const random = stream(31);
-  type Known = Converted & { readonly id: string };
+  type Known = Converted & { readonly id: string; readonly decision: object };
   const known: Known[] = [];
   const reached = (delays: Delays | null) => delays && { ...NOTHING, delays: { "": delays.purchase, ...delays } };
   const changed = (all: readonly { readonly impression: Known; readonly before: Delays | null; readonly after: Delays | null }[]) => {
@@ -44,7 +44,14 @@ it("keeps a few thousand cells, however many windows and conversions there are, 
         const [click, purchase] = [Math.floor(random() * 60_000), Math.floor(WINDOW_MS * random() ** 3)];
         const delays: Record<string, number> = random() < 0.5 ? { purchase } : { click, purchase };
         const [action, arm] = [random() < 0.5 ? "mug" : "cup", random() < 0.1 ? ("holdout" as const) : ("policy" as const)];
-        return { id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))), shownAt, action, arm, delays };
+        return {
+          id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))),
+          shownAt,
+          action,
+          arm,
+          delays,
+          decision: { candidates: 2 },
+        };
       });
       known.push(...shown);
       changed(shown.map((impression) => ({ impression, before: null, after: impression.delays })));

@@ -3,14 +3,13 @@ import { expect } from "vitest";
 import { productGroup } from "../../../worker/domain/figures/product-group.ts";
 import { type Windows, windowOf } from "../../../worker/domain/model/goals.ts";
 import type { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
-import type { Assignment } from "../../../worker/protocol/figures.ts";
 import type { DelayCounts } from "../../../worker/rpc/model-counts.ts";
 
 /** An impression with the delays of its goals, as a test knows it. */
 export interface Converted {
   readonly shownAt: number;
   readonly action: string;
-  readonly arm: Assignment;
+  readonly arm: DelayCounts["arm"];
   readonly delays: Readonly<Record<string, number>>;
 }
 

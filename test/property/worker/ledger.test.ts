@@ -148,7 +148,7 @@ class World {
     const live = Array.from(model.learnt).filter(([id]) => model.state(id) === "live");
     const converted = live.map(([id, { goals }]) => {
       const delays = Object.fromEntries(Object.entries(goals).map(([goal, { delay }]) => [goal, delay]));
-      return { shownAt: shownAt(placeOf(id)), action: "mug", arm: "policy" as const, delays };
+      return { shownAt: shownAt(placeOf(id)), action: "mug", arm: "" as const, delays };
     });
     expectCounted(store, converted, this.config);
     store.transact(() => store.delays.rebuild(this.config));

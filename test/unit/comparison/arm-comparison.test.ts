@@ -4,6 +4,7 @@ import { changingWorld, decisionDays } from "../../../experiments/daily-looks.ts
 import { compareArms, type Stratum } from "../../../src/comparison/arm-comparison.ts";
 import { armSteps, type ShownList } from "../../../src/comparison/arm-step.ts";
 import { intervalHalfWidth } from "../../../src/comparison/confidence-sequence.ts";
+import { commonLaw } from "../../../src/comparison/laws.ts";
 import { sampleRatioEvidence } from "../../../src/comparison/sample-ratio.ts";
 import { isTooFew } from "../../../src/values/too-few.ts";
 
@@ -26,7 +27,7 @@ function compared(strata: readonly { readonly control: readonly ShownList[]; rea
     if (conversions > 0) delays.convert({ shownAt, at: shownAt + 1, count: conversions });
   }
   delays.advance(options.now);
-  return compareArms(all, delays, { ...options, ...more });
+  return compareArms(all, commonLaw(delays), { ...options, ...more });
 }
 
 /** The stated difference. */
@@ -175,7 +176,7 @@ it("takes an age that equals the end of a bin of the delay law into the next bin
     for (let i = 1; i < 90; i++) delays.convert({ shownAt, at: shownAt + (i * age) / 90.5 });
     delays.advance(options.now);
     const strata = [{ control: arm(lists(1000, 40, shownAt)), treatment: arm(lists(1000, 50, 16)) }];
-    return { ends: delays.distribution(delays.followed).delays, ...stated(compareArms(strata, delays, options)) };
+    return { ends: delays.distribution(delays.followed).delays, ...stated(compareArms(strata, commonLaw(delays), options)) };
   };
   const end = at(4).ends.find((each) => each > 4) as number;
   expect(at(end).high).toBeCloseTo(at(end + 1e-9).high, 6);

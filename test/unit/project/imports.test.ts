@@ -37,7 +37,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["#core-module", "src/values", "src/ledger", "src/core", "type src/encoding", "type src/policy"],
     ...["src/evaluation", "src/evaluation/estimate", "src/evaluation/log"],
   ],
-  "src/comparison": ["src/values", "type src/delay-estimate.ts"],
+  "src/comparison": ["src/values", "src/model/delay", "type src/delay-estimate.ts"],
   "src/encoding": ["src/values/argument.ts", "src/values/errors.ts"],
   "src/values": ["type src/core"],
   "src/ledger": ["src/values", "src/model", "src/model/delay", "type src/model/goals"],

@@ -33,10 +33,10 @@ async function expectLift(model: string): Promise<Lift> {
   const texts = lines.map((line) => JSON.stringify(line));
   const { counts, goals, windows, end, unassigned } = await armsOf(texts);
   const expected = goals.map((goal) => {
-    const own = liftOf(counts, goal, windows, { effect: 0.01, alpha: 0.05, now: end });
+    const own = liftOf(counts, goal, windows, { alpha: 0.05, now: end });
     return { ...own, goal: goal === ANY_GOAL ? "conversion" : goal };
   });
-  expect(lift).toEqual({ effect: 0.01, unassigned, goals: rounded(expected) });
+  expect(lift).toEqual({ unassigned, goals: rounded(expected) });
   if (lines[0].shards === undefined) await expectArms(model, lines);
   return lift;
 }

@@ -42,13 +42,12 @@ async function history(model: string): Promise<{ shown: Known[]; delays: number[
     // Delivered early: the event's own time counts.
     if (delay > 5 * MINUTE_MS) continue;
     expect(statusesOf(await convert({ impressionId, reward }, { id: `msg_${i}`, timestamp }))).toEqual(["applied"]);
-    delays.push(delay);
     Object.assign(impression, { reward, reported: true });
     if (i % 3 === 0) await convert({ impressionId, reward }, { id: `msg_${i}`, timestamp });
     if (i % 4 === 0) {
       await convert({ impressionId }, { type: "conversion.retracted", timestamp: timestamp + 1 });
       impression.reward = null;
-    }
+    } else delays.push(delay);
   }
   return { shown, delays };
 }

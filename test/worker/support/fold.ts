@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { type PolicyFactory, policies, Recommender } from "afterclick";
 import { expect } from "vitest";
+import { isAssigned, UNASSIGNED } from "../../../worker/domain/figures/holdout-share.ts";
 import { productGroup } from "../../../worker/domain/figures/product-group.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";
 import { addedGroups } from "../../../worker/rpc/model-counts.ts";
@@ -128,7 +129,8 @@ export async function expectArms(model: string, lines: readonly Line[]): Promise
 export async function expectDelays(model: string, [{ config }, ...lines]: readonly Line[]): Promise<void> {
   const declared = lines.filter((line) => counts(line) && (!config.goals || Object.hasOwn(config.goals, line.goal)));
   const conversions = Map.groupBy(declared, ({ impression }) => impression);
-  const converted = lines.filter(isLive).map(({ id, shownAt, action, arm }): Converted => {
+  const converted = lines.filter(isLive).map(({ id, shownAt, action, arm: own, decision }): Converted => {
+    const arm = isAssigned({ action, decision }) ? own : UNASSIGNED;
     const { reached = {} } = outcomeOf(conversions.get(id) ?? [], config.goals, shownAt) ?? {};
     return {
       shownAt,

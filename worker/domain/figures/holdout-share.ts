@@ -1,4 +1,4 @@
-import { type ImpressionRow, isElsewhere } from "../impression/impression.ts";
+import { type ImpressionRow, isElsewhere, isPinned } from "../impression/impression.ts";
 
 /** A share of the holdout, and the row of a log or the version from which on it was in force. */
 export interface HoldoutShare {
@@ -6,8 +6,13 @@ export interface HoldoutShare {
   readonly holdout: number;
 }
 
-/** The assignment of an impression that this model did not decide. Nobody knows its share. */
+/** The assignment of an impression that this model did not decide, or whose place the request had given away. Nobody knows its share. */
 export const UNASSIGNED = "";
+
+/** Whether an impression was assigned to its arm: its model chose it. */
+export function isAssigned({ action, decision }: Pick<ImpressionRow, "action" | "decision">): boolean {
+  return decision !== null && !isElsewhere(decision) && !isPinned({ action, decision });
+}
 
 /**
  * Names the shares by which an impression was assigned to its arm. Impressions of one name were randomised alike, so their arms can be
@@ -18,11 +23,11 @@ export const UNASSIGNED = "";
  * shard, which has no configurations. Both in order.
  */
 export function shareName(
-  { version, seq, decision }: Pick<ImpressionRow, "version" | "decision"> & { readonly seq: number },
+  { version, seq, ...impression }: Pick<ImpressionRow, "action" | "version" | "decision"> & { readonly seq: number },
   decided: readonly HoldoutShare[],
   stored: readonly HoldoutShare[] | null,
 ): string {
-  if (decision === null || isElsewhere(decision)) return UNASSIGNED;
+  if (!isAssigned(impression)) return UNASSIGNED;
   const own = inForce(decided, version);
   const later = stored ? inForce(stored, seq) : own;
   return own === later ? String(own) : `${own}/${later}`;

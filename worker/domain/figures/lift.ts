@@ -3,6 +3,8 @@
 import { DelayEstimate } from "afterclick";
 import { type ArmComparison, compareArms, type Stratum } from "../../../src/comparison/arm-comparison.ts";
 import type { ArmStep } from "../../../src/comparison/arm-step.ts";
+import { closedLaw, commonLaw, type Laws } from "../../../src/comparison/laws.ts";
+import { ProductDelays } from "../../../src/comparison/product-laws.ts";
 import type { Assignment } from "../../protocol/figures.ts";
 import { type Windows, windowOf } from "../model/goals.ts";
 import { gridOf, grownAt, type Interval } from "./delay-grid.ts";
@@ -46,7 +48,8 @@ export interface LiftCounts {
 }
 
 /** First conversions of one assignment in one cell. `delay`: the sum of their delays. `groups`: their number by group of products. */
-interface LiftDelays extends Interval, Pick<ArmCounts, "arm" | "groups"> {
+interface LiftDelays extends Interval, Pick<ArmCounts, "groups"> {
+  readonly arm: Assignment | typeof UNASSIGNED;
   readonly bin: number;
   readonly count: number;
   readonly delay: number;
@@ -54,8 +57,10 @@ interface LiftDelays extends Interval, Pick<ArmCounts, "arm" | "groups"> {
 
 /** Goal of a model that declares none. */
 export const ANY_GOAL = "";
-/** Absolute difference of rates for which the interval is narrowest, and the probability that any of all intervals misses. */
-export const EFFECT = 0.01;
+/** Contrasts of delays above which those of policy and holdout differ: once windows have closed, and before, when late conversions are unseen. */
+const UNLIKE = 3.84;
+const DOUBTFUL = 1;
+/** Probability that any of all intervals misses. */
 export const ALPHA = 0.05;
 
 export interface LiftedArm {
@@ -77,10 +82,14 @@ export interface GoalLift {
   readonly currency: string | null;
   readonly policy: LiftedArm;
   readonly holdout: LiftedArm;
+  /** Absolute difference of rates for which the interval is narrowest. Null before there are rates. */
+  readonly effect: number | null;
   readonly difference: ArmComparison["difference"];
   /** The difference as a share of the holdout's rate. Null without a difference. */
   readonly relative: number | null;
   readonly decided: boolean;
+  /** The lists that are compared. Before windows close, they tell only if policy and holdout have the same delays. */
+  readonly basis: "all" | "closed windows";
   /** The shares that the holdout has had. Each is compared by itself. */
   readonly shares: readonly LiftedShare[];
 }
@@ -94,7 +103,8 @@ interface LiftedShare {
 }
 
 export interface LiftOptions {
-  readonly effect: number;
+  /** @see ComparisonOptions.effect */
+  readonly effect?: number;
   readonly alpha: number;
   /** The moment until which conversions are reported. Impressions shown later do not count. */
   readonly now: number;
@@ -111,8 +121,14 @@ export function liftOf(counts: LiftCounts, goal: string, windows: Windows, optio
     });
     return { control, treatment };
   });
-  const delays = delaysOf(counts, goal, windows, options.now);
-  const { control, treatment, within, compared, difference, decided } = compareArms(strata, delays, options);
+  const laws = lawsOf(counts, goal, windows, options.now);
+  const basis = laws ? "all" : "closed windows";
+  const counted = (steps: readonly ArmStep[]) => (laws ? steps : steps.filter(({ shownAt }) => shownAt + windowMs <= options.now));
+  const { control, treatment, within, compared, effect, difference, decided } = compareArms(
+    strata.map((stratum) => ({ control: counted(stratum.control), treatment: counted(stratum.treatment) })),
+    laws ?? closedLaw(windowMs),
+    options,
+  );
   return {
     goal,
     completeUntil: options.now,
@@ -121,9 +137,11 @@ export function liftOf(counts: LiftCounts, goal: string, windows: Windows, optio
     currency: windows.goals?.[goal]?.value?.currency ?? null,
     policy: { ...summed(strata.flatMap((stratum) => stratum.treatment)), rate: treatment },
     holdout: { ...summed(strata.flatMap((stratum) => stratum.control)), rate: control },
+    effect,
     difference,
     relative: "value" in difference && control ? difference.value / control : null,
     decided,
+    basis,
     shares: strata.map((stratum, i) => ({
       holdout: shareOf(names[i]),
       lists: { policy: summed(stratum.treatment).lists, holdout: summed(stratum.control).lists },
@@ -138,10 +156,10 @@ function stepsOf(arms: readonly ArmCounts[], reached: readonly ReachedCounts[], 
   const isOwn = (each: Key): boolean => each.arm === arm && each.share === share;
   const conversions = new Map(reached.filter(isOwn).map((each) => [each.step, each]));
   return arms.filter(isOwn).map((counted) => {
-    const { impressions, lists, squares, step } = counted;
+    const { impressions, lists, squares, step, groups } = counted;
     const own = conversions.get(step) ?? NOTHING;
     return {
-      ...{ shownAt: meanTime(counted), impressions, lists, squares },
+      ...{ shownAt: meanTime(counted), impressions, lists, squares, groups },
       ...{ conversions: own.conversions, converted: own.converted, conversionSquares: own.conversionSquares, products: own.products },
     };
   });
@@ -160,6 +178,24 @@ function summed(steps: readonly ArmStep[]): Omit<LiftedArm, "rate"> {
     sum.conversions += conversions;
   }
   return sum;
+}
+
+/**
+ * The laws of delays that policy and holdout share: one, or one for each group of products, if these differ. Undefined if policy and holdout
+ * have other delays, or too little is known of the groups.
+ */
+function lawsOf(counts: LiftCounts, goal: string, windows: Windows, now: number): Laws | undefined {
+  const grid = gridOf(windows, goal);
+  const cells = (counts.delays.get(goal) ?? []).map((cell) => ({ ...cell, age: now - (cell.cohort + cell.length) * grid.cohort }));
+  const delays = new ProductDelays(cells, windowOf(windows, goal));
+  const contrast = delays.contrast("holdout", "policy");
+  if (contrast > UNLIKE) return undefined;
+  if (!delays.differ) {
+    const common = commonLaw(delaysOf(counts, goal, windows, now));
+    return common.followed < windowOf(windows, goal) && contrast > DOUBTFUL ? undefined : common;
+  }
+  const shown = counts.arms.map((counted) => ({ age: now - meanTime(counted), groups: counted.groups }));
+  return delays.laws(shown.filter(({ age }) => age >= 0));
 }
 
 /** Estimates the delays from the impressions of all assignments and their first conversions. */

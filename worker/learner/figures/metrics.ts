@@ -1,7 +1,7 @@
 // The metrics of a model by its counts. It reads no table.
 
 import { UNASSIGNED } from "../../domain/figures/holdout-share.ts";
-import { ALPHA, ANY_GOAL, EFFECT, liftOf } from "../../domain/figures/lift.ts";
+import { ALPHA, ANY_GOAL, liftOf } from "../../domain/figures/lift.ts";
 import { bucketMs } from "../../domain/impression/bucket.ts";
 import { currencyOf } from "../../domain/model/goals.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";
@@ -67,10 +67,9 @@ function liftsOf(counts: ModelCounts, config: ModelConfig, { delay, goals: laws 
   };
   const unassigned = counts.arms.filter(({ share }) => share === UNASSIGNED);
   return {
-    effect: EFFECT,
     unassigned: unassigned.reduce((sum, { impressions }) => sum + impressions, 0),
     goals: goals.map((goal) => {
-      const options = { effect: EFFECT, alpha: ALPHA, now: momentOf(goal) };
+      const options = { alpha: ALPHA, now: momentOf(goal) };
       return { ...liftOf({ ...counts, delays }, goal, config, options), goal: goal === ANY_GOAL ? "conversion" : goal };
     }),
   };

@@ -1,6 +1,5 @@
 // The table of conversions. Whether one counts is decided by the ledger.
 
-import { isRefund } from "../../domain/conversion/amounts.ts";
 import type { ConversionStatus, StoredConversion } from "../../domain/conversion/conversion.ts";
 import { type ByKey, type ConversionEvent, type GoalEvent, isOfPage, isOfRecord, waitingFor } from "../../domain/conversion/event.ts";
 import { digestOf } from "../../domain/conversion/event-digest.ts";
@@ -147,11 +146,11 @@ export class ConversionStore {
     this.#count(conversion, status, 1);
   }
 
-  /** Counts a conversion by its status. Refunds are no conversions, so they have no delay. A silent one is in no figure. */
+  /** Counts a conversion by its status. A silent one is in no figure. */
   #count(conversion: ConversionEvent, status: ConversionStatus, by: 1 | -1): void {
     if (status === "void" || status === "refused") return;
     const { config } = this.#model.state;
-    const { impression, event, reward, at } = conversion;
+    const { event, reward } = conversion;
     if (isSilent(conversion, config)) {
       if (status === "orphan") this.#database.count("waitingZeros", by);
       return;
@@ -159,7 +158,6 @@ export class ConversionStore {
     this.#database.count(status, by);
     if (reward === null || status !== "applied") return;
     if (isOfPage(event)) this.#database.count("pageGoals", by);
-    if (!isRefund(conversion, config.goals)) this.#database.count(`delay ${delayBar(at - shownAtOf(impression))}`, by);
   }
 
   /** Refuses a stored conversion that counts or waits. Returns its impression. */
@@ -390,8 +388,3 @@ function logged(row: Row): ConversionRow {
 
 /** The impression of a row. A row whose event came again has its own number after it. */
 const impressionOf = ({ impression }: Pick<Row, "impression">): string => impression.split(" ")[0];
-
-/** Delays fall into bars that double: bar 0 is below a second, bar n from 2^(n-1) to 2^n seconds. */
-function delayBar(ms: number): number {
-  return ms < 1000 ? 0 : Math.floor(Math.log2(ms / 1000)) + 1;
-}

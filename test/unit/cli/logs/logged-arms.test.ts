@@ -251,7 +251,7 @@ describe("a log that cannot be compared", () => {
     const registered = { candidates: null, probability: 0.5, score: 0, mean: 0, width: 0, place: 0 };
     const others = [impression("x", "holdout", { decision: registered }), impression("y", "holdout", { decision: null })];
     await expect(read([configuration(), impression("a", "policy"), ...others])).rejects.toThrow(
-      "got none of model shop; it did not assign its 2 registered or imported impressions",
+      "got none of model shop; it did not assign its 2 registered, imported or pinned impressions",
     );
     const { unassigned, counts } = await read([...lines, ...others]);
     const [{ holdout }] = await lifts([...lines, ...others]);

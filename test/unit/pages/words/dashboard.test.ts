@@ -88,6 +88,7 @@ function lifts(): Record<string, State> {
     "with too few conversions": lifted({ difference: few(12, "converted lists of the arm that has fewer") }),
     "without a holdout": of({ lift: null }),
     "of amounts, in two shares, before the window ends": lifted({ currency: "EUR", shares, withinMs: 3 * HOUR_MS }),
+    "of closed windows": lifted({ basis: "closed windows" }),
     "of two goals": of({ lift: { ...lift, unassigned: 7, goals: [goal, { ...goal, goal: "click" }] } }),
   };
   return { "the lift": { component: LiftOf, usual: lifted({}), others } };

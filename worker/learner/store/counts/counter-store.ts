@@ -3,14 +3,14 @@
 import type { Outcome } from "../../../domain/impression/outcome.ts";
 import type { Goals } from "../../../domain/model/goals.ts";
 import { FIGURE_NAMES, FIGURES } from "../../../protocol/counted.ts";
-import { COUNTERS, type CounterName, GOAL_FIGURES, type GoalCounter, type GoalFigures } from "../../../rpc/counters.ts";
+import { COUNTERS, type CounterName, type DelayCounter, GOAL_FIGURES, type GoalCounter, type GoalFigures } from "../../../rpc/counters.ts";
 import type { Database } from "../database.ts";
 import type { Change, CountedImpression, Projection } from "./projection.ts";
 
 /** Figures of the amounts of a goal that are counted. */
 const AMOUNTS = ["orders", "refunds", "paid", "refunded"] as const;
 
-type Counter = CounterName | GoalCounter;
+type Counter = CounterName | GoalCounter | DelayCounter;
 
 /** The stored counters by their kinds. Sums outlive their impressions. */
 export class CounterStore implements Projection {
@@ -38,7 +38,7 @@ export class CounterStore implements Projection {
     return Object.fromEntries(COUNTERS.map((name) => [name, counts.get(name) ?? 0])) as Record<CounterName, number>;
   }
 
-  /** Number of applied conversions per bar of the delay histogram. */
+  /** Number of converted impressions per bar of the histogram of their delays. */
   bars(): Map<number, number> {
     const bars = Array.from(this.#database.counts()).filter(([name, value]) => name.startsWith("delay ") && value > 0);
     return new Map(bars.map(([name, value]) => [Number(name.slice("delay ".length)), value]));
@@ -57,8 +57,15 @@ export class CounterStore implements Projection {
 function* countsOf({ byPage }: CountedImpression, outcome: Outcome | null): Generator<[Counter, number]> {
   if (!outcome) return;
   for (const name of FIGURE_NAMES) yield [name, FIGURES[name].of({ byPage, ...outcome })];
+  const first = outcome.converted ? outcome.delays?.[""] : undefined;
+  if (first !== undefined) yield [`delay ${delayBar(first)}`, 1];
   for (const goal of Object.keys(outcome.delays ?? {})) if (goal !== "") yield [`goal converted ${goal}`, 1];
   for (const [goal, amounts] of Object.entries(outcome.amounts ?? {})) {
     for (const name of AMOUNTS) yield [`goal ${name} ${goal}`, amounts[name]];
   }
+}
+
+/** Delays fall into bars that double: bar 0 is below a second, bar n from 2^(n-1) to 2^n seconds. */
+function delayBar(ms: number): number {
+  return ms < 1000 ? 0 : Math.floor(Math.log2(ms / 1000)) + 1;
 }

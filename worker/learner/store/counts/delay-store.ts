@@ -1,10 +1,10 @@
 // Counts conversions by delay, for figures of delays and for alarms.
 
 import { gridOf, grownAt, type Interval } from "../../../domain/figures/delay-grid.ts";
+import { isAssigned, UNASSIGNED } from "../../../domain/figures/holdout-share.ts";
 import { countAction } from "../../../domain/figures/product-group.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import type { Windows } from "../../../domain/model/goals.ts";
-import type { Assignment } from "../../../protocol/figures.ts";
 import type { DelayCounts } from "../../../rpc/model-counts.ts";
 import type { Database } from "../database.ts";
 import type { BlockStore } from "../impressions/block-store.ts";
@@ -14,7 +14,9 @@ import { groupColumn, SET_GROUPS } from "./group-column.ts";
 import type { Change, Projection } from "./projection.ts";
 
 /** The part of a change that is counted here. */
-type DelayChange = Pick<Change, "before" | "after"> & { readonly impression: Pick<Change["impression"], "id" | "action" | "arm"> };
+type DelayChange = Pick<Change, "before" | "after"> & {
+  readonly impression: Pick<Change["impression"], "id" | "action" | "arm" | "decision">;
+};
 type Cell = Omit<DelayCounts, "count" | "delay" | "groups"> & {
   readonly goal: string;
   count: number;
@@ -35,8 +37,8 @@ const JOINED = 8;
 const NEWEST = 200;
 
 /**
- * Counts the first conversions of live impressions by goal, arm and group of products, in the cells of the grid of a `DelayEstimate` with the goal's window, so that
- * nobody has to read them. Cells are sums: what leaves is subtracted. Old cohorts are joined, as the estimate does. The times of the
+ * Counts the first conversions of live impressions by goal, arm and group of products, in the cells of the grid of a `DelayEstimate` with the
+ * goal's window, so that nobody has to read them. Cells are sums: what leaves is subtracted. Old cohorts are joined, as the estimate does. The times of the
  * conversions are counted too, because the estimate needs the latest.
  * Every change needs a transaction of the database.
  */
@@ -64,6 +66,7 @@ export class DelayStore implements Projection {
     for (const { impression, before, after } of changes) {
       if (!before?.delays && !after?.delays) continue;
       const shownAt = shownAtOf(impression.id);
+      const arm = isAssigned(impression) ? impression.arm : UNASSIGNED;
       // Objects inherit values under some names of goals.
       const [was, is] = [before, after].map((outcome) => new Map(Object.entries(outcome?.delays ?? {})));
       for (const goal of new Set([...was.keys(), ...is.keys()])) {
@@ -72,7 +75,7 @@ export class DelayStore implements Projection {
         counters.set(goal, counter);
         for (const [delay, sign] of [[was.get(goal), -1] as const, [is.get(goal), 1] as const]) {
           if (delay === undefined) continue;
-          counter.count(cells, { ...impression, shownAt, delay, sign });
+          counter.count(cells, { shownAt, delay, sign, action: impression.action, arm });
           this.#countTime(goal, shownAt + delay, sign);
         }
       }
@@ -140,7 +143,7 @@ export class DelayStore implements Projection {
       goal,
     );
     return rows.flatMap(({ cohort, length, cells }) => {
-      const own: [number, Assignment, number, number, DelayCounts["groups"]][] = JSON.parse(cells);
+      const own: [number, DelayCounts["arm"], number, number, DelayCounts["groups"]][] = JSON.parse(cells);
       return own.map(([bin, arm, count, delay, groups]) => ({ cohort, length, bin, arm, count, delay, groups }));
     });
   }
@@ -180,6 +183,13 @@ export class DelayStore implements Projection {
   }
 }
 
+/** A conversion that came, or one that was taken back. */
+interface Converted extends Pick<DelayCounts, "arm" | "delay"> {
+  readonly shownAt: number;
+  readonly action: string;
+  readonly sign: 1 | -1;
+}
+
 /** Counts conversions of one goal. */
 class Counter {
   readonly goal: string;
@@ -196,16 +206,7 @@ class Counter {
   }
 
   /** Adds a conversion to its cell, or subtracts it. */
-  count(
-    cells: Map<string, Cell>,
-    {
-      shownAt,
-      delay,
-      sign,
-      arm,
-      action,
-    }: { readonly shownAt: number; readonly delay: number; readonly sign: 1 | -1 } & Pick<DelayChange["impression"], "arm" | "action">,
-  ): void {
+  count(cells: Map<string, Cell>, { shownAt, delay, sign, action, arm }: Converted): void {
     const { goal } = this;
     const cohort = Math.floor(shownAt / this.#grid.cohort);
     const interval = this.#intervals.get(cohort) ?? this.#intervalOf(goal, cohort, this.newest);

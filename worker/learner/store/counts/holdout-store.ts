@@ -30,7 +30,7 @@ export class HoldoutStore {
    * The name of the shares by which an impression was assigned. It never changes: a learner that hears late of a share counts what it has
    * stored until then by the earlier one.
    */
-  nameOf(impression: Pick<StoredImpression, "version" | "decision" | "seq">): string {
+  nameOf(impression: Pick<StoredImpression, "action" | "version" | "decision" | "seq">): string {
     const known = this.#all().filter(({ seq }, i) => i === 0 || seq <= impression.seq);
     // A coordinator numbers the versions of a shard.
     const stored = this.#model.state.shard > 0 ? null : known.map(({ seq, holdout }): HoldoutShare => ({ since: seq, holdout }));
