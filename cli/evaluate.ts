@@ -7,7 +7,7 @@ import { currencyOf } from "../worker/domain/model/goals.ts";
 import { archiveIn, headOf } from "./archive/folder.ts";
 import { type ArchivedLog, wholeLog } from "./archive/whole-log.ts";
 import { choiceIn, numberIn, prepared, timeIn, UsageError, unreadable, type Values } from "./command/command.ts";
-import { countingBar } from "./command/progress.ts";
+import { countingBar, countingBars } from "./command/progress.ts";
 import { print } from "./command/terminal.ts";
 import { banditSource } from "./evaluate/bandit-source.ts";
 import { lineSource } from "./evaluate/event-source.ts";
@@ -15,7 +15,7 @@ import { figureRow, shown } from "./evaluate/figure-row.ts";
 import { evaluatedLists, listReport } from "./evaluate/list-report.ts";
 import { repeatedLines } from "./evaluate/repeated-lines.ts";
 import { rewardUnit } from "./evaluate/reward-unit.ts";
-import { type Source, type SourceDecision, SourceError } from "./evaluate/source.ts";
+import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./evaluate/source.ts";
 import { withinLines } from "./evaluate/within-lines.ts";
 import { type EventLine, type HeadLine, LogMismatch } from "./log/event-line.ts";
 import { linesOf } from "./log/event-log.ts";
@@ -73,7 +73,7 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
   const seed = numberIn("--seed", values.seed, 0, Number.MAX_SAFE_INTEGER);
   const evaluated = choiceIn("--part", values.part, ["younger", "older"]);
   const windows = choiceIn("--windows", values.windows, ["all", "closed"]);
-  const source = await sourceOf(file, asOf, values.archive);
+  const source = await sourceOf(file, { asOf, lists }, values.archive);
   if (asOf !== undefined) checkAsOf(asOf, source);
   const currency = currencyOf(source.goals ?? null);
   if (lists) {
@@ -138,9 +138,10 @@ function checkAsOf(asOf: number, { decisions, end, maturity }: Source): void {
 /** Every column but the longest one, `features`: candidates are encoded from the catalogue again. */
 const READ = COLUMNS.map(({ name }) => name).filter((name) => name !== "features");
 
-async function sourceOf(file: string, asOf: number | undefined, folder: string | undefined): Promise<Source> {
-  const bar = countingBar("read");
-  const options = { asOf, progress: bar.update };
+async function sourceOf(file: string, asked: Pick<SourceOptions, "asOf" | "lists">, folder: string | undefined): Promise<Source> {
+  const bars = countingBars("events checked", "events read");
+  const [checked, progress] = bars.updates;
+  const options = { ...asked, checked, progress };
   const read = async () => {
     if (/\.csv(\.gz)?$/.test(file)) return banditSource(file, options);
     if (statSync(file).isDirectory()) {
@@ -149,9 +150,9 @@ async function sourceOf(file: string, asOf: number | undefined, folder: string |
     }
     const archive = folder === undefined ? undefined : await archiveIn(folder);
     const log = () => linesOf(textLines(file), { receipts: false });
-    return lineSource(archive ? () => wholeLog(archive, checked(archive, log()), READ) : log, options);
+    return lineSource(archive ? () => wholeLog(archive, withRows(archive, log()), READ) : log, options);
   };
-  const source = await read().finally(bar.stop);
+  const source = await read().finally(bars.stop);
   if (source.decisions.length > 0) return source;
   const reasons = Array.from(source.leftOut, ([why, count]) => `${count} ${why}`).join(", ");
   throw new SourceError(`${file}: expected at least one decision that can be evaluated, got none${reasons && `; left out: ${reasons}`}`);
@@ -163,7 +164,7 @@ async function* withHead(head: HeadLine, lines: AsyncIterable<EventLine>): Async
 }
 
 /** The lines of a log, whose head names the archived files and now counts their rows too. */
-async function* checked(archive: ArchivedLog, log: AsyncIterable<HeadLine | EventLine>): AsyncGenerator<HeadLine | EventLine> {
+async function* withRows(archive: ArchivedLog, log: AsyncIterable<HeadLine | EventLine>): AsyncGenerator<HeadLine | EventLine> {
   for await (const line of log) {
     if (line.type !== "model") {
       yield line;
@@ -188,13 +189,14 @@ function descriptorOf(id: string, options: Record<string, unknown>, { dimension 
   }
 }
 
+/** The policy that always takes an action, by its index in each decision. */
 function always(action: string, { decisions }: Source) {
-  if (!decisions.some(({ ids }) => ids.includes(action))) throw new UsageError(`--action: expected a candidate of the log, got ${action}`);
-  return (decision: LoggedDecision): number[] => {
-    const { ids } = decision as SourceDecision;
-    if (!ids.includes(action))
-      throw new UsageError(`--action: expected a candidate of every decision, but ${action} was none at ${iso(decision.shownAt)}`);
-    return ids.map((id) => Number(id === action));
+  if (!decisions.some((decision) => decision.indexOf(action) !== undefined))
+    throw new UsageError(`--action: expected a candidate of the log, got ${action}`);
+  return (decision: LoggedDecision): number => {
+    const index = (decision as SourceDecision).indexOf(action);
+    if (index !== undefined) return index;
+    throw new UsageError(`--action: expected a candidate of every decision, but ${action} was none at ${iso(decision.shownAt)}`);
   };
 }
 

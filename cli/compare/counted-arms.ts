@@ -87,7 +87,10 @@ export class CountedArms {
       sums.conversionSquares += count ** 2;
       sums.products += count * size;
     }
-    const delays = new Map(Array.from(this.#cells, ([goal, cells]) => [goal, Array.from(cells.values())]));
+    // Impressions come when their last conversion has come, which does not matter to the counts.
+    const ordered = (cells: ReadonlyMap<string, Cell>): Cell[] =>
+      Array.from(cells.values()).sort((a, b) => a.cohort - b.cohort || a.bin - b.bin || (a.arm < b.arm ? -1 : 1));
+    const delays = new Map(Array.from(this.#cells, ([goal, cells]) => [goal, ordered(cells)]));
     return { arms: this.#arms, reached: Array.from(reached.values()), delays };
   }
 }

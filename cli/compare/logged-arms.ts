@@ -55,7 +55,11 @@ export async function loggedArms(
   let unassigned = 0;
   for await (const line of logged.lines(progress.counted)) {
     if (line.type === "conversion") join.convert(line);
-    if (line.type !== "impression" || line.state !== "live") continue;
+    if (line.type !== "impression") continue;
+    if (line.state !== "live") {
+      join.show(line.id, null);
+      continue;
+    }
     const share = shareName(line, decided, line.shard === undefined ? decided : null);
     if (share === UNASSIGNED) unassigned++;
     join.show(line.id, arms.show(line, share));

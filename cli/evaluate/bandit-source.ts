@@ -12,6 +12,8 @@ export async function banditSource(file: string, { progress }: SourceOptions): P
   const log = await inspectLog(file);
   const catalogue = await readCatalogue(log, itemFileOf(file));
   const ids = log.items;
+  const places = new Map(ids.map((id, i) => [id, i]));
+  const indexOf = (action: string): number | undefined => places.get(action);
   const pointsIn = encoder(catalogue.encoder).among(catalogue.actions.map(({ id, features }) => ({ ...features, id })));
   const decisions: SourceDecision[] = [];
   /** Digests of rows, by their number. */
@@ -35,18 +37,20 @@ export async function banditSource(file: string, { progress }: SourceOptions): P
     if (shownAt === undefined || probability === undefined) {
       throw new LogError(`${file}, row ${row + 1}: expected a timestamp and a propensity_score, got none; use a log that has both`);
     }
+    const text = JSON.stringify(context);
     decisions.push({
       ids,
+      indexOf,
       shownAt,
       count: ids.length,
       // Computed on access, because the matrices of all decisions would not fit into memory.
       get points() {
-        return pointsIn(context);
+        return pointsIn(JSON.parse(text));
       },
       id: item,
-      index: ids.indexOf(item),
+      index: indexOf(item) as number,
       probability,
-      conversions: clicked ? [{ at: shownAt, reward: 1 }] : [],
+      conversions: clicked ? [{ at: shownAt, reward: 1 }] : NONE,
     });
     progress(decisions.length, log.rows);
   }
@@ -63,6 +67,8 @@ export async function banditSource(file: string, { progress }: SourceOptions): P
     maturity: () => 1,
   };
 }
+
+const NONE: SourceDecision["conversions"] = [];
 
 /** 48 bits. Two different rows of one number hardly ever share them. */
 const digestOf = (row: object): number => hash("sha256", JSON.stringify(row), "buffer").readUIntBE(0, 6);

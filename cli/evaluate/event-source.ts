@@ -3,19 +3,18 @@
 import { CLOCK_TOLERANCE_MS, ENCODER_VERSION, Recommender, uniform } from "afterclick";
 import type { Featurizer } from "../../src/publication/featurizer.ts";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";
-import type { Rules } from "../../worker/domain/conversion/refusal.ts";
-import { freeCandidates } from "../../worker/domain/decision/offer.ts";
 import { isRandomList } from "../../worker/domain/decision/random-list.ts";
-import { isPinned } from "../../worker/domain/impression/impression.ts";
-import type { ConversionLine, ImpressionLine } from "../../worker/domain/log/log-line.ts";
+import type { ConversionLine, ImpressionLine, MarkLine } from "../../worker/domain/log/log-line.ts";
 import { learntGoals } from "../../worker/domain/model/goals.ts";
 import { featurizer, type ModelConfig } from "../../worker/domain/model/model.ts";
-import { distinctLines, type Log } from "../log/distinct-lines.ts";
+import { ConversionJoin } from "../log/conversion-join.ts";
+import { type DistinctLines, distinctLines, type Log } from "../log/distinct-lines.ts";
 import { type EventLine, LogMismatch, nameOf } from "../log/event-line.ts";
 import { LEAST_SHARE } from "../replay/open-bandit.ts";
+import { EventDecision, notRepeated, SharedOffers } from "./event-decision.ts";
 import { loggedConversions, type TimedConversion } from "./logged-conversions.ts";
-import { type Source, type SourceDecision, SourceError, type SourceOptions } from "./source.ts";
-import { listsOf, type Placed } from "./source-lists.ts";
+import { type Source, SourceError, type SourceOptions } from "./source.ts";
+import { listsOf } from "./source-lists.ts";
 
 /** Configuration and catalogue from event `since` on. */
 interface Setting {
@@ -25,68 +24,59 @@ interface Setting {
   readonly catalogue: Catalogue;
 }
 
+const SETTINGS = ["configuration", "relearnt", "actions"];
+
 /**
  * Reads the log of a model as its worker exports or archives it. The first place of each list is a decision of its own.
  * @throws {SourceError} if the log has no configuration, so that the candidates are unknown.
  * @throws {LogMismatch} at a malformed line.
  */
-export async function lineSource(log: Log, { progress, asOf }: SourceOptions): Promise<Source> {
+export async function lineSource(log: Log, { progress, checked = () => {}, asOf, lists = false }: SourceOptions): Promise<Source> {
   let features = 0;
-  const keep = (line: EventLine): EventLine => {
-    if (line.type !== "impression") return line;
-    features ||= line.features.length;
-    // Candidates are encoded again, so the longest part of a line is not kept.
-    return { ...line, features: [] };
+  const visit = (line: EventLine): void => {
+    if (line.type === "impression") features ||= line.features.length;
   };
-  const distinct = await distinctLines(log, { progress, keeps: () => false });
-  const { end, repeated } = distinct;
-  const lines: EventLine[] = [];
-  const conversions = new Map<string, TimedConversion[]>();
-  let reportedAfter = 0;
-  for await (const line of distinct.lines(progress)) {
-    if (line.type === "impression") reportedAfter = Math.max(reportedAfter, line.shownAt);
-    if (line.type !== "conversion") lines.push(keep(line));
-    else conversions.set(line.impression, [...(conversions.get(line.impression) ?? []), { ...line, reportedAfter }]);
-  }
-  const settings = settingsOf(lines);
-  const impressions = lines.filter((line) => line.type === "impression");
+  const distinct = await distinctLines(log, { progress: checked, keeps: ({ mark }) => SETTINGS.includes(mark), visit });
+  const { end, repeated, awaited } = distinct;
+  const settings = settingsOf(distinct.marks);
   const last = settings.at(-1);
   if (!last) throw new SourceError("expected a log with the model's configuration, got none: export the log again from an updated worker");
   const { config } = last;
   const { goals, window, reward } = config;
-  const leftOut = new Map<string, number>();
-  const leaveOut = (why: string): unknown => leftOut.set(why, (leftOut.get(why) ?? 0) + 1);
-  const placed = impressions.flatMap((line): Placed[] => {
-    const why = unusable(line);
-    if (why) leaveOut(why);
-    if (why) return [];
-    checkShare(line);
-    const own = conversions.get(line.id) ?? [];
-    for (const conversion of own) checkTime(conversion, line);
-    try {
-      return [{ line, decision: decisionOf(line, settings, own, { rules: config, asOf: asOf ?? end }) }];
-    } catch (error) {
-      throw notRepeated(line, error as Error);
-    }
-  });
-  const first = placed.filter(({ line, decision }) => {
-    const why = line.decision?.place !== 0 ? "below the first place of a list" : decision.pinned && "pinned, without a choice";
-    if (why) leaveOut(why);
-    return !why;
-  });
-  const given = (config.options as { readonly dimension?: number }).dimension;
-  const dimension = config.encoder?.dimension ?? given ?? features;
-  const decisions = first.map(({ decision }) => decision);
+  const shared = new SharedOffers();
   // The random orders of a minimum share depend on the seed alone.
   const { policy } = await Recommender.create({ policy: uniform(), window: "none", seed: config.seed });
   const isRandom = ({ id, arm, decision, version }: ImpressionLine): boolean =>
     isRandomList(policy, settingAt(settings, version).config, { first: decision?.first ?? id, arm, candidates: decision?.candidates ?? 0 });
-  const lists = listsOf(placed, isRandom);
+  const join = new ConversionJoin<EventDecision, TimedConversion>(awaited, (decision, conversions) => {
+    for (const conversion of conversions) checkTime(conversion, decision);
+    decision.conversions = loggedConversions(conversions, { rules: config, shownAt: decision.shownAt, asOf: asOf ?? end });
+  });
+  const [unused, others] = [new Map<string, number>(), new Map<string, number>()];
+  const leaveOut = (from: Map<string, number>, why: string): unknown => from.set(why, (from.get(why) ?? 0) + 1);
+  const [decisions, placed]: EventDecision[][] = [[], []];
+  let reportedAfter = 0;
+  for await (const line of distinct.lines(progress)) {
+    if (line.type === "conversion") join.convert({ ...line, reportedAfter });
+    if (line.type !== "impression") continue;
+    reportedAfter = Math.max(reportedAfter, line.shownAt);
+    const why = unusable(line);
+    if (why) leaveOut(unused, why);
+    const decision = why ? null : decisionOf(line, settings, shared, lists ? isRandom : undefined);
+    join.show(line.id, decision);
+    if (!decision) continue;
+    if (lists) placed.push(decision);
+    const notFirst = line.decision?.place !== 0 ? "below the first place of a list" : decision.pinned && "pinned, without a choice";
+    if (notFirst) leaveOut(others, notFirst);
+    else decisions.push(decision);
+  }
+  join.end();
+  const given = (config.options as { readonly dimension?: number }).dimension;
   return {
     decisions,
-    lists,
-    leftOut,
-    dimension,
+    ...(lists && { lists: listsOf(placed) }),
+    leftOut: new Map([...unused, ...others]),
+    dimension: config.encoder?.dimension ?? given ?? features,
     window,
     ...(goals && { goals: learntGoals(goals) }),
     reward,
@@ -95,14 +85,10 @@ export async function lineSource(log: Log, { progress, asOf }: SourceOptions): P
   };
 }
 
-/**
- * The settings in order of events. A file of several exports may have another order. The model's configuration and catalogue are those of
- * shard 0.
- */
-function settingsOf(lines: readonly EventLine[]): Setting[] {
+/** The settings in order of events. */
+function settingsOf(marks: DistinctLines["marks"]): Setting[] {
   const settings: Setting[] = [];
-  const marks = lines.filter((line) => line.type === "mark" && !line.shard) as Extract<EventLine, { type: "mark" }>[];
-  for (const line of marks.toSorted((a, b) => a.seq - b.seq)) {
+  for (const line of marks) {
     try {
       addSetting(settings, line);
     } catch (error) {
@@ -112,7 +98,7 @@ function settingsOf(lines: readonly EventLine[]): Setting[] {
   return settings;
 }
 
-function addSetting(settings: Setting[], line: Extract<EventLine, { type: "mark" }>): void {
+function addSetting(settings: Setting[], line: MarkLine): void {
   const { seq: since } = line;
   const before = settings.at(-1);
   const catalogue = before?.catalogue ?? new Catalogue([]);
@@ -146,7 +132,7 @@ function checkShare(line: ImpressionLine): void {
   throw new LogMismatch(`${nameOf(line)}: decision.probability: expected at least ${LEAST_SHARE}, got ${probability}; remove the line`);
 }
 
-function checkTime(conversion: ConversionLine, { shownAt }: ImpressionLine): void {
+function checkTime(conversion: ConversionLine, { shownAt }: EventDecision): void {
   if (conversion.at >= shownAt - CLOCK_TOLERANCE_MS) return;
   throw new LogMismatch(
     `${nameOf(conversion)}: at: expected at most five minutes before the impression, got ${conversion.at}; correct the time, or remove the line`,
@@ -161,45 +147,24 @@ function unusable({ state, arm, decision }: ImpressionLine): string | undefined 
   return arm === "default" ? "the default action, without a choice" : undefined;
 }
 
-function notRepeated(line: ImpressionLine, { message }: Error): LogMismatch {
-  return new LogMismatch(`${nameOf(line)}: expected a decision that can be repeated, got another: ${message}`);
-}
-
 function decisionOf(
-  line: ImpressionLine,
+  line: ImpressionLine & EventLine,
   settings: readonly Setting[],
-  conversions: readonly TimedConversion[],
-  { rules, asOf }: { readonly rules: Rules; readonly asOf: number },
-): SourceDecision {
-  const { action, context, decision, shownAt, version, hashes } = line;
+  shared: SharedOffers,
+  isRandom: ((line: ImpressionLine) => boolean) | undefined,
+): EventDecision {
+  const { id, arm, decision, version } = line;
+  checkShare(line);
   const { featurize } = settingAt(settings, version);
-  const { probability = 0, asked = {} } = decision ?? {};
   const { catalogue } = settingAt(settings, decision?.catalogue ?? version);
-  const { candidates, bounds } = freeCandidates(catalogue, { exclude: [], limit: 1, ...asked });
-  const { actions } = candidates;
-  const ids = actions.map(({ id }) => id);
-  const index = ids.indexOf(action);
-  const pinned = isPinned(line);
-  if (index < 0 && !pinned) throw new RangeError(`${action} is none of the ${ids.length} candidates of its catalogue`);
-  return {
-    ids,
-    shownAt,
-    count: ids.length,
-    // Computed on access, because the matrices of all decisions would not fit into memory.
-    get points() {
-      try {
-        return featurize.points(context ?? undefined, actions);
-      } catch (error) {
-        throw notRepeated(line, error as Error);
-      }
-    },
-    index,
-    probability,
-    kept: 2 ** -(line.sampling ?? 0),
-    conversions: loggedConversions(conversions, { rules, shownAt, asOf }),
-    id: action,
-    ...(hashes.length > 0 && { visitor: hashes[0] }),
-    ...(pinned && { pinned: true }),
-    ...(bounds && { families: bounds }),
-  };
+  const offered = shared.offered(featurize, catalogue, decision?.asked ?? {});
+  const { first = id, place = 0 } = decision ?? {};
+  try {
+    return new EventDecision(line, {
+      ...{ shared, offered },
+      list: isRandom && { first, place, holdout: arm === "holdout", random: isRandom(line) },
+    });
+  } catch (error) {
+    throw notRepeated(nameOf(line), error as Error);
+  }
 }

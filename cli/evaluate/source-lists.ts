@@ -1,22 +1,16 @@
 import type { LoggedList } from "afterclick";
-import type { ImpressionLine } from "../../worker/domain/log/log-line.ts";
-import type { SourceDecision, SourceLists } from "./source.ts";
+import type { EventDecision } from "./event-decision.ts";
+import type { SourceLists } from "./source.ts";
 
-/** An impression that can be used, and its decision. */
-export interface Placed {
-  readonly line: ImpressionLine;
-  readonly decision: SourceDecision;
-}
-
-/** Groups impressions by list. Those of a holdout are random. `isRandom`: whether a list was ranked at random, by its first impression. */
-export function listsOf(placed: readonly Placed[], isRandom: (line: ImpressionLine) => boolean): SourceLists {
-  const groups = Array.from(Map.groupBy(placed, ({ line: { id, decision } }) => decision?.first ?? id).values());
-  const lists = groups.flatMap((group) => {
+/** Groups decisions by list. */
+export function listsOf(placed: readonly EventDecision[]): SourceLists {
+  const groups = Array.from(Map.groupBy(placed, ({ list }) => list?.first).values());
+  const found = groups.flatMap((group) => {
     const list = listOf(group);
-    return list ? [{ list, line: group[0].line }] : [];
+    return list ? [{ list, random: group[0].list?.random }] : [];
   });
-  const random = lists.filter(({ line }) => isRandom(line)).map(({ list }) => shuffledList(list));
-  return { lists: lists.map(({ list }) => list), random, incomplete: groups.length - lists.length };
+  const random = found.filter((each) => each.random).map(({ list }) => shuffledList(list));
+  return { lists: found.map(({ list }) => list), random, incomplete: groups.length - found.length };
 }
 
 /** A list by the probabilities of its random order. The features of its candidates are not needed. */
@@ -25,22 +19,23 @@ function shuffledList({ shownAt, visitor, count, items, kept }: LoggedList): Log
 }
 
 /** A list. Undefined if an item before its last one is missing. */
-function listOf(group: readonly Placed[]): LoggedList | undefined {
-  const items: LoggedList["items"][number][] = [];
-  for (const { line, decision } of group) items[line.decision?.place ?? 0] = decision;
+function listOf(group: readonly EventDecision[]): LoggedList | undefined {
+  const items: EventDecision[] = [];
+  for (const decision of group) items[decision.list?.place ?? 0] = decision;
   if (items.length !== group.length) return undefined;
-  const [{ line, decision }] = group;
+  const [decision] = group;
+  const { shownAt, count, families, kept, visitor } = decision;
   return {
-    shownAt: decision.shownAt,
-    count: decision.count,
+    shownAt,
+    count,
     // Computed on access, as those of decisions.
     get points() {
       return decision.points;
     },
     items,
-    random: line.arm === "holdout",
-    families: decision.families,
-    kept: decision.kept,
-    ...(decision.visitor !== undefined && { visitor: decision.visitor }),
+    random: decision.list?.holdout,
+    families,
+    kept,
+    ...(visitor !== undefined && { visitor }),
   };
 }

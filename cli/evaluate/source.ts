@@ -5,6 +5,8 @@ export type SourceDecision = LoggedDecision & {
   readonly ids: readonly string[];
   /** The action, among them or pinned. */
   readonly id: string;
+  /** The index of an action. Undefined if it is no candidate. **Cost:** O(1). */
+  indexOf(action: string): number | undefined;
   /** Set if the request gave the action its place. It is then no candidate, and its index is -1. */
   readonly pinned?: true;
   /** Bounds of families in its list. */
@@ -44,6 +46,10 @@ export interface Source {
 export interface SourceOptions {
   /** Later conversions are ignored. In ms since 1970; default: the end of the log. */
   readonly asOf?: number;
+  /** Whether lists are asked for. */
+  readonly lists?: boolean;
+  /** Called now and then in the first reading, which checks the log, and in the second one. */
+  checked?(done: number, all: number): void;
   progress(done: number, all: number): void;
 }
 

@@ -1,34 +1,35 @@
 import type { ConversionLine } from "../../worker/domain/log/log-line.ts";
 import type { AwaitedConversions } from "./awaited.ts";
 
-interface Open<Shown> {
-  shown?: Shown;
-  readonly conversions: ConversionLine[];
+interface Open<Shown, Line> {
+  shown?: Shown | null;
+  readonly conversions: Line[];
 }
 
 /**
  * Brings the impressions of a reading together with their conversions, in any order. Only impressions whose conversions are still to come
  * are in memory.
  */
-export class ConversionJoin<Shown> {
-  readonly #open = new Map<string, Open<Shown>>();
+export class ConversionJoin<Shown, Line extends ConversionLine = ConversionLine> {
+  readonly #open = new Map<string, Open<Shown, Line>>();
   readonly #awaited: AwaitedConversions;
-  readonly #join: (shown: Shown, conversions: readonly ConversionLine[]) => void;
+  readonly #join: (shown: Shown, conversions: readonly Line[]) => void;
 
   /** @param join called once for each impression that has conversions, with all of them. */
-  constructor(awaited: AwaitedConversions, join: (shown: Shown, conversions: readonly ConversionLine[]) => void) {
+  constructor(awaited: AwaitedConversions, join: (shown: Shown, conversions: readonly Line[]) => void) {
     this.#awaited = awaited;
     this.#join = join;
   }
 
-  show(id: string, shown: Shown): void {
+  /** @param shown null for an impression whose conversions do not matter, unless another line of it does. */
+  show(id: string, shown: Shown | null): void {
     const open = this.#open.get(id);
-    if (!open && !this.#awaited.has(id)) return;
+    if (open ? shown === null && open.shown : !this.#awaited.has(id)) return;
     this.#open.set(id, { shown, conversions: open?.conversions ?? [] });
     this.#close(id);
   }
 
-  convert(line: ConversionLine): void {
+  convert(line: Line): void {
     const open = this.#open.get(line.impression) ?? { conversions: [] };
     this.#open.set(line.impression, open);
     open.conversions.push(line);
@@ -39,12 +40,12 @@ export class ConversionJoin<Shown> {
     const open = this.#open.get(id);
     if (open?.shown === undefined || this.#awaited.has(id)) return;
     this.#open.delete(id);
-    this.#join(open.shown, open.conversions);
+    if (open.shown !== null) this.#join(open.shown, open.conversions);
   }
 
   /** Joins what is left: impressions whose last conversion stood in another line. */
   end(): void {
-    for (const { shown, conversions } of this.#open.values()) if (shown !== undefined) this.#join(shown, conversions);
+    for (const { shown, conversions } of this.#open.values()) if (shown !== undefined && shown !== null) this.#join(shown, conversions);
     this.#open.clear();
   }
 }

@@ -1,5 +1,5 @@
 import type { Core } from "../core/core.ts";
-import { type Points, rowOf } from "../encoding/points.ts";
+import { areEncoded, type Points, rowOf } from "../encoding/points.ts";
 import { Ridge } from "../model/linear/ridge.ts";
 import type { Range } from "../values/argument.ts";
 import { type LoggedDecision, pointsOf } from "./log/log.ts";
@@ -10,29 +10,42 @@ export interface SeenReward {
   readonly reward: number;
 }
 
+/** Expected rewards of some candidates of a decision, by their indices. */
+export type RewardModel = (decision: LoggedDecision, candidates: readonly number[]) => Float64Array;
+
 /**
  * Expected reward of each candidate: a ridge regression on the features, clamped to the range of rewards, or, without features, the
  * mean. Doubly robust estimates correct its errors. The better the model, the narrower their intervals.
  */
-export function rewardModel(core: Core, seen: readonly SeenReward[], { min, max }: Range): (decision: LoggedDecision) => Float64Array {
+export function rewardModel(core: Core, seen: Iterable<SeenReward>, { min, max }: Range): RewardModel {
   const within = (value: number): number => Math.min(Math.max(value, min), max);
-  const [first] = seen;
-  const d = first ? dimensionOf(first.decision) : 0;
-  if (d === 0) {
-    const mean = seen.reduce((sum, { reward }) => sum + reward, 0) / Math.max(seen.length, 1);
-    return ({ count }) => new Float64Array(count).fill(within(mean));
-  }
-  const ridge = new Ridge(core, { dimension: d, ridge: 1 });
+  let ridge: Ridge | undefined;
+  let [sum, size] = [0, 0];
   for (const { decision, reward } of seen) {
-    const { index } = decision;
-    const features = rowOf(pointsOf(decision) as Points, index, d).slice();
+    const d = size === 0 ? dimensionOf(decision) : (ridge?.dimension ?? 0);
+    [sum, size] = [sum + reward, size + 1];
+    if (d === 0) continue;
+    ridge ??= new Ridge(core, { dimension: d, ridge: 1 });
+    const features = rowOf(pointsOf(decision) as Points, decision.index, d).slice();
     ridge.append(features);
     if (reward !== 0) ridge.reward({ features }, reward, 0);
   }
-  return (decision) => {
+  if (!ridge) {
+    const mean = within(sum / Math.max(size, 1));
+    return (_, candidates) => new Float64Array(candidates.length).fill(mean);
+  }
+  const learnt = ridge;
+  return (decision, candidates) => {
     const points = pointsOf(decision) as Points;
-    return ridge.means(points instanceof Float64Array ? { points } : { points: points.matrix() }).map(within);
+    return learnt.means({ points: rowsOf(points, candidates, learnt.dimension) }).map(within);
   };
+}
+
+function rowsOf(points: Points, candidates: readonly number[], dimension: number): Float64Array {
+  if (areEncoded(points)) return points.rows(candidates);
+  const rows = new Float64Array(candidates.length * dimension);
+  candidates.forEach((candidate, i) => void rows.set(rowOf(points, candidate, dimension), i * dimension));
+  return rows;
 }
 
 /** Features of a candidate. 0 if candidates have none. */

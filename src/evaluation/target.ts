@@ -1,13 +1,16 @@
 import { areEncoded, type Points, rowOf } from "../encoding/points.ts";
 import type { Policy } from "../policy/policy.ts";
 import { Recommender, type RecommenderOptions } from "../recommender.ts";
-import { outOfRange, wrongType } from "../values/argument.ts";
+import { outOfRange, wholeNumber, wrongType } from "../values/argument.ts";
 import { UnsupportedError } from "../values/errors.ts";
 import { type LoggedConversion, type LoggedDecision, pointsOf } from "./log/log.ts";
 import { type LogWindow, windowMsOf } from "./log/request.ts";
 
-/** Probability with which a policy would have chosen each candidate of a logged decision. **Shapes:** k. */
-export type Target = (decision: LoggedDecision, place: number) => ArrayLike<number>;
+/**
+ * Probability with which a policy would have chosen each candidate of a logged decision, or the index of the one candidate that it would
+ * have chosen, which is quicker. **Shapes:** k.
+ */
+export type Target = (decision: LoggedDecision, place: number) => ArrayLike<number> | number;
 
 /** A logged decision at a place of its list. */
 export type PlacedDecision = LoggedDecision & { readonly place?: number };
@@ -38,16 +41,6 @@ export async function fitted(
   const { policy } = recommender;
   if (policy.hasDomain) throw new UnsupportedError("no-probability", `${policy.id} does not choose among the log's candidates`);
   const windowMs = windowMsOf(options.window);
-  const history = log.flatMap((decision, number) => {
-    const converted = (decision.conversions ?? []).flatMap((conversion, i) => {
-      const { at, knownAt = at } = conversion;
-      // Late conversions teach nothing, and their impressions may be forgotten.
-      if (knownAt - decision.shownAt > windowMs) return [];
-      // The clock of a sender may be slow, so that a conversion seems to come before its impression.
-      return [{ at: Math.max(knownAt, decision.shownAt), learn: () => learnConversion(number, conversion, i) }];
-    });
-    return [{ at: decision.shownAt, learn: () => learnImpression(decision, number) }, ...converted];
-  });
   const learnImpression = (decision: PlacedDecision, number: number): void => {
     const { shownAt: now, place } = decision;
     recommender.register({ impressionId: `decision ${number}`, features: featuresOf(policy, decision), now, ...(place && { place }) });
@@ -59,9 +52,46 @@ export async function fitted(
     const { status } = recommender.convert({ impressionId: `decision ${number}`, goal: own, eventId, reward, at });
     if (status === "unknown") throw new Error(`decision ${number}: expected a registered impression of its conversion, got none`);
   };
-  // The sort is stable: a conversion comes after its impression even if both have the same time.
-  for (const event of history.sort((a, b) => a.at - b.at)) if (event.at <= at) event.learn();
+  const conversions = learntConversions(log, { windowMs, at });
+  let next = 0;
+  const learnConversions = (isBefore: (conversion: TimedConversion) => boolean): void => {
+    for (; next < conversions.length && isBefore(conversions[next]); next++) {
+      const { number, conversion, i } = conversions[next];
+      learnConversion(number, conversion, i);
+    }
+  };
+  log.forEach((decision, number) => {
+    const { shownAt } = decision;
+    if (shownAt > at) return;
+    // At one time, a conversion comes after its own impression and before later ones.
+    learnConversions((each) => each.at < shownAt || (each.at === shownAt && each.number < number));
+    learnImpression(decision, number);
+  });
+  learnConversions(() => true);
   return { policy, request: { round: policy.impressions + 1, now: at, draws } };
+}
+
+/** A conversion of a decision, by its number, and when it is learnt. */
+interface TimedConversion {
+  readonly at: number;
+  readonly number: number;
+  readonly conversion: LoggedConversion;
+  /** Place among the decision's conversions. */
+  readonly i: number;
+}
+
+/** The conversions that teach a policy until a time, in the order of time. */
+function learntConversions(log: readonly PlacedDecision[], { windowMs, at: until }: { windowMs: number; at: number }): TimedConversion[] {
+  const learnt = log.flatMap(({ shownAt, conversions = [] }, number) =>
+    conversions.flatMap((conversion, i): TimedConversion[] => {
+      const { at, knownAt = at } = conversion;
+      // The clock of a sender may be slow, so that a conversion seems to come before its impression.
+      const learntAt = Math.max(knownAt, shownAt);
+      // Late conversions teach nothing, and their impressions may be forgotten.
+      return knownAt - shownAt > windowMs || learntAt > until ? [] : [{ at: learntAt, number, conversion, i }];
+    }),
+  );
+  return learnt.sort((a, b) => a.at - b.at);
 }
 
 /** The probabilities of a fitted policy. @throws {UnsupportedError} code `no-probability` if it does not know them. */
@@ -93,6 +123,7 @@ export function candidatesFor(policy: Policy, decision: Pick<LoggedDecision, "co
 export function givenTarget(chances: Target): Target {
   return (decision, place) => {
     const given = chances(decision, place);
+    if (typeof given === "number") return wholeNumber("policy(decision)", given, 0, decision.count - 1);
     if (typeof given?.length !== "number") throw wrongType("policy(decision)", `an array of ${decision.count} chances`, given);
     const sum = Array.from(given).reduce((total, each) => (each >= 0 ? total + each : Number.NaN), 0);
     if (given.length !== decision.count || !(Math.abs(sum - 1) < 1e-6)) {

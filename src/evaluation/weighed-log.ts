@@ -10,7 +10,7 @@ import { MaturedLog, maturedReward, type SeenRewards } from "./log/matured-log.t
 import { closedBy, partsOf } from "./log/parts.ts";
 import { checked, type PolicyRequest } from "./log/request.ts";
 import { LoggedSupport, otherRatio } from "./log/support.ts";
-import { rewardModel } from "./reward-model.ts";
+import { type RewardModel, rewardModel, type SeenReward } from "./reward-model.ts";
 import { fitted, fittedTarget, givenTarget, type Target } from "./target.ts";
 
 /** Request of `evaluate`. */
@@ -57,32 +57,14 @@ export async function weighedLog(request: EvaluationRequest): Promise<WeighedLog
   const maturedOf = (counted: CountedGoals) => new MaturedLog(impressions, { asOf, goals: counted, maturity: request.maturity, closed });
   const matured = maturedOf(goals);
   const learnt = matured.rows(...parts.learnt).rows;
-  const seen = learnt.map((row) => ({ decision: log[row.place], reward: maturedReward(row) }));
-  const expected = rewardModel(core, seen, matured.goals.reward);
+  const expected = rewardModel(core, seenRewards(log, learnt), matured.goals.reward);
   const target = await targetOf(request, log.slice(...parts.learnt), parts.at);
   const support = new LoggedSupport(log);
   const evaluated = matured.rows(...parts.evaluated);
   const rows = evaluated.rows.map((seen, i): Row => {
-    const decision = log[seen.place];
     if (i % PROGRESS_EVERY === 0) request.progress?.(i, evaluated.rows.length);
-    const [chances, means] = [target(decision, seen.place), expected(decision)];
-    const { index, probability } = decision;
-    let [expectedOfPolicy, unsupported, expectedOfUnsupported] = [0, 0, 0];
-    means.forEach((mean, candidate) => {
-      expectedOfPolicy += mean * chances[candidate];
-      if (!(chances[candidate] > 0) || !support.lacks(decision, candidate)) return;
-      unsupported += chances[candidate];
-      expectedOfUnsupported += mean * chances[candidate];
-    });
-    return {
-      ...seen,
-      weight: chances[index] / probability,
-      expected: means[index],
-      expectedOfPolicy,
-      unsupported,
-      expectedOfUnsupported,
-      otherwise: otherRatio(probability, chances[index] + unsupported),
-    };
+    const decision = log[seen.place];
+    return { ...seen, ...weighed(decision, target(decision, seen.place), { expected, support }) };
   });
   request.progress?.(rows.length, rows.length);
   const decisions = {
@@ -99,8 +81,38 @@ export async function weighedLog(request: EvaluationRequest): Promise<WeighedLog
 }
 
 /** A decision as an impression of its product. */
-function shownOf({ shownAt, kept, visitor, conversions, ids, index }: LoggedDecision) {
+function shownOf(decision: LoggedDecision) {
+  const { shownAt, kept, visitor, conversions, ids, index } = decision;
   return { shownAt, kept, visitor, items: [{ product: ids?.[index] ?? index, conversions }] };
+}
+
+function* seenRewards(log: readonly LoggedDecision[], rows: readonly SeenRewards[]): Generator<SeenReward> {
+  for (const row of rows) yield { decision: log[row.place], reward: maturedReward(row) };
+}
+
+/** The part of a row that the policy decides. **Cost:** in proportion to the candidates that the policy may take. */
+function weighed(
+  decision: LoggedDecision,
+  chances: ArrayLike<number> | number,
+  { expected, support }: { readonly expected: RewardModel; readonly support: LoggedSupport },
+): Omit<Row, keyof SeenRewards> {
+  const { index, probability } = decision;
+  const chanceOf = (candidate: number): number => (typeof chances === "number" ? Number(candidate === chances) : chances[candidate]);
+  const taken: number[] = [];
+  if (typeof chances === "number") taken.push(chances);
+  else for (let candidate = 0; candidate < chances.length; candidate++) if (chances[candidate] > 0) taken.push(candidate);
+  const means = expected(decision, [...taken, index]);
+  let [expectedOfPolicy, unsupported, expectedOfUnsupported] = [0, 0, 0];
+  taken.forEach((candidate, i) => {
+    const chance = chanceOf(candidate);
+    expectedOfPolicy += means[i] * chance;
+    if (!support.lacks(decision, candidate)) return;
+    unsupported += chance;
+    expectedOfUnsupported += means[i] * chance;
+  });
+  const weight = chanceOf(index) / probability;
+  const otherwise = otherRatio(probability, chanceOf(index) + unsupported);
+  return { weight, expected: means[taken.length], expectedOfPolicy, unsupported, expectedOfUnsupported, otherwise };
 }
 
 async function targetOf(request: EvaluationRequest, log: readonly LoggedDecision[], at: number): Promise<Target> {

@@ -1,9 +1,13 @@
+// Which candidates of a decision its log could have taken.
+
 import type { LoggedDecision } from "./log.ts";
 
 /** Probabilities this close to 1 leave nothing for other candidates. */
 const CERTAIN = 1 - 1e-9;
 /** A candidate that would be taken as often as this on average is hardly missing by chance: with a probability of 0.7 %. Sums are rounded. */
 const EXPECTED = 5 - 1e-9;
+/** Arrays of ids whose shares are added up before their candidates get them. */
+const MOST_ARRAYS = 1000;
 
 /**
  * Candidates that a log could not have taken, or seems never to take.
@@ -12,7 +16,7 @@ const EXPECTED = 5 - 1e-9;
  * parts of the rest. A candidate that no decision of the log chose counts as one without any probability, if the decisions that could have
  * chosen it would have done so five times on average.
  *
- * **Cost:** O(k) per decision.
+ * **Cost:** O(k) for each array of ids, however many decisions have it.
  */
 export class LoggedSupport {
   /** How often each candidate that was never taken would have been taken. */
@@ -20,13 +24,22 @@ export class LoggedSupport {
 
   constructor(log: readonly LoggedDecision[]) {
     const taken = new Set(log.map((decision) => nameOf(decision, decision.index)));
-    for (const decision of log) {
-      const { count, probability } = decision;
-      for (let candidate = 0; candidate < count; candidate++) {
-        const name = nameOf(decision, candidate);
-        if (!taken.has(name)) this.#expected.set(name, (this.#expected.get(name) ?? 0) + (1 - probability) / (count - 1));
+    const shares = new Map<LoggedDecision["ids"] | number, number>();
+    const add = (): void => {
+      for (const [ids, share] of shares) {
+        const [names, count] = typeof ids === "object" ? [ids, ids.length] : [undefined, ids as number];
+        for (let candidate = 0; candidate < count; candidate++) {
+          const name = names?.[candidate] ?? candidate;
+          if (!taken.has(name)) this.#expected.set(name, (this.#expected.get(name) ?? 0) + share);
+        }
       }
+      shares.clear();
+    };
+    for (const { ids, count, probability } of log) {
+      if (count > 1) shares.set(ids ?? count, (shares.get(ids ?? count) ?? 0) + (1 - probability) / (count - 1));
+      if (shares.size >= MOST_ARRAYS) add();
     }
+    add();
   }
 
   /** Whether the decision of the log could not have been this candidate. */

@@ -226,7 +226,7 @@ it(`zeros mixed into ${STREAMS} streams change no bit`, async () => {
       log.map((text) => JSON.parse(text)).filter(({ type, reward }) => type !== "erased" && !(type === "conversion" && reward === 0));
     expect(unnumbered(saying(logs[1])), name).toBe(unnumbered(saying(logs[0])));
     const read = async (log: readonly string[]) => {
-      const { decisions, lists, leftOut } = await lineSource(() => linesOf(log, { receipts: true }), { progress: () => {} });
+      const { decisions, lists, leftOut } = await lineSource(() => linesOf(log, { receipts: true }), { lists: true, progress: () => {} });
       // Features take long, and are those of the impressions.
       const plain = decisions.map(({ shownAt, index, probability, kept, conversions }) => [shownAt, index, probability, kept, conversions]);
       const items = [lists?.lists, lists?.random].map((each) => each?.map(({ items }) => items.map(({ conversions }) => conversions)));

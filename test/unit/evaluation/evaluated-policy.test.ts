@@ -19,6 +19,11 @@ import { unboundedEvaluation } from "../../support/reference/unbounded-evaluatio
 // Evaluation of a policy that learns from the first part of a log, and refused input.
 
 describe("a policy", () => {
+  it("may give the index of the one candidate that it takes", async () => {
+    const log = drawn(400, stream("index"));
+    expect(await evaluated(log, { policy: () => 2 })).toEqual(await evaluated(log, { policy: () => [0, 0, 1] }));
+  });
+
   it("is evaluated as it stands after the first part of the log, and one that has learnt earns more than chance", async () => {
     const log = drawn(2000, stream("policy"));
     const learnt = await evaluated(log, { policy: otfLinTs({ dimension: K, exploration: 0.1 }) });
@@ -171,6 +176,7 @@ it.each([
   ["policy(decision): expected 3 chances that sum to 1", { policy: () => [0.5, 0.5] }],
   ["policy(decision): expected 3 chances that sum to 1", { policy: () => [1.5, -0.5, 0] }],
   ["policy(decision): expected an array of 3 chances", { policy: () => null }],
+  ["policy(decision): expected a number between 0 and 2, got 3", { policy: () => 3 }],
   ["draws: expected a number between 1", { policy: uniform(), draws: 0 }],
   ["asOf: expected a number of at least 0", { asOf: -1 }],
   ["policy: expected a descriptor or a function", { policy: "uniform" }],

@@ -37,6 +37,22 @@ describe("support of a log", () => {
     expect(new LoggedSupport(log.slice(1)).lacks(decision, 0)).toBe(false);
   });
 
+  it("is the same whether decisions share an array of ids or have their own, and however many arrays there are", () => {
+    const rare = (i: number) => ["boots", `hat ${i % 3}`, ...(i % 2 ? ["scarf"] : [])];
+    const arrays = Array.from({ length: 6 }, (_, i) => rare(i));
+    const logOf = (idsOf: (i: number) => string[]) =>
+      Array.from({ length: 2500 }, (_, i): LoggedDecision => {
+        const ids = idsOf(i);
+        return { shownAt: i, count: ids.length, ids, index: 0, probability: 1 - (i % 3 ? 0.008 : 0.001), conversions: [] };
+      });
+    const log = logOf((i) => arrays[i % 6]);
+    const lacks = (support: LoggedSupport) =>
+      log.slice(0, 6).map((decision) => decision.ids?.map((_, each) => support.lacks(decision, each)));
+    const shared = lacks(new LoggedSupport(log));
+    expect(lacks(new LoggedSupport(logOf(rare)))).toEqual(shared);
+    expect(new Set(shared.flat())).toEqual(new Set([true, false]));
+  });
+
   it("widens intervals by the probability of the action that was never taken, times the range of rewards", async () => {
     const policy = (): number[] => [0.25, 0.75];
     const { support, ips, snips, doublyRobust } = await evaluate({ log: hats, policy, ...ASKED });

@@ -79,13 +79,16 @@ it("takes for a conversion of an impression only its own", async () => {
     conversion(6, 9),
     conversion(7, 3, { status: "late" }),
   ]);
-  expect(decisions.map(({ conversions }) => conversions)).toEqual([[], [{ goal: "conversion", at: SHOWN + 9, reward: 1 }]]);
+  expect(decisions.map(({ conversions }) => conversions)).toEqual([
+    [],
+    [{ goal: "conversion", eventId: "report", at: SHOWN + 9, reward: 1 }],
+  ]);
 });
 
 it("accepts a conversion five minutes before its impression, and none earlier", async () => {
   const at = SHOWN - CLOCK_TOLERANCE_MS;
   expect((await read([impression(3), conversion(4, 3, { at })])).decisions[0].conversions).toEqual([
-    { goal: "conversion", at: SHOWN, reward: 1 },
+    { goal: "conversion", eventId: "report", at: SHOWN, reward: 1 },
   ]);
   await expect(read([impression(3), conversion(4, 3, { at: at - 1 })])).rejects.toThrow(
     `line 5, event 4, conversion of i3: at: expected at most five minutes before the impression, got ${at - 1}; correct the time, or remove the line`,
@@ -106,8 +109,8 @@ it("counts the conversions of each goal by itself", async () => {
   const source = await read(lines);
   expect(source.goals).toEqual({ click: { weight: 0.5 }, order: { weight: 1 } });
   expect(source.decisions[0].conversions).toEqual([
-    { goal: "click", at: SHOWN + 5, reward: 1 },
-    { goal: "order", at: SHOWN + 7, reward: 0.25 },
+    { goal: "click", eventId: "report", at: SHOWN + 5, reward: 1 },
+    { goal: "order", eventId: "report", at: SHOWN + 7, reward: 0.25 },
   ]);
 });
 
@@ -119,7 +122,7 @@ it.each([null, { conversion: { weight: 1 } }])(
     const lines = [impression(3), conversion(4, 3), conversion(5, 3, { reward: 7, at: SHOWN + 10 }), relearnt];
     const { decisions, reward } = await read(lines, undefined, before);
     expect(reward).toEqual({ min: 0, max: 1 });
-    expect(decisions[0].conversions).toEqual([{ goal: "conversion", at: SHOWN + 9, reward: 1 }]);
+    expect(decisions[0].conversions).toEqual([{ goal: "conversion", eventId: "report", at: SHOWN + 9, reward: 1 }]);
   },
 );
 
@@ -180,6 +183,26 @@ describe("candidates", () => {
   it("are without those that a request excludes", async () => {
     expect(await idsOf(impression(3, { decision: { ...decision, asked: { exclude: ["boots"] } } }))).toEqual(["hat"]);
   });
+});
+
+it("share the ids of their candidates", async () => {
+  const asked = { decision: { ...decision, asked: { exclude: ["boots"] } } };
+  const { decisions } = await read([impression(3), impression(4), impression(5, asked), impression(6, asked)]);
+  const [first, second, third, fourth] = decisions.map(({ ids }) => ids);
+  expect([first === second, third === fourth, first === third]).toEqual([true, true, false]);
+  expect(decisions.map((each) => [each.indexOf("hat"), each.indexOf("boots"), each.indexOf("scarf")])).toEqual([
+    ...[0, 1].map(() => [1, 0, undefined]),
+    ...[0, 1].map(() => [0, undefined, undefined]),
+  ]);
+});
+
+it("names the decision whose context has no such features, when they are read", async () => {
+  const { decisions } = await read([impression(3, { context: [1, 2] })]);
+  expect(() => decisions[0].points).toThrow(
+    new LogMismatch(
+      "line 4, event 3: expected a decision that can be repeated, got another: context: expected features by name, since the model has an encoder",
+    ),
+  );
 });
 
 it("encodes all decisions as the model does since it learnt its log again", async () => {
