@@ -10,7 +10,7 @@ import {
 } from "afterclick";
 import { drawRates, EXAMINATION, type KindList, ListPolicy, listLog } from "../../src/simulation/list-world.ts";
 import { type Stream, stream } from "../../src/simulation/stream.ts";
-import { DAY, exponential, HOUR, type Law, laws } from "./laws.ts";
+import { DAY, exponential, HOUR, type Law, laws, normalBelow } from "./laws.ts";
 import { few, type Stated, type StatedFigure, stated } from "./stated-figure.ts";
 
 const ACTIONS = 4;
@@ -41,6 +41,8 @@ interface World {
   readonly clicks?: "before" | "beside";
   /** Standard deviation of the logarithm of amounts. Default: purchases count 1. */
   readonly sigma?: number;
+  /** The figures with a cap are tried. */
+  readonly capped?: true;
   /** Share of orders that are refunded. */
   readonly refunded?: number;
   /** Decisions of each visitor. Default: each visitor comes once. */
@@ -87,6 +89,7 @@ const worlds: Record<string, World> = {
   "a funnel": { ...ofLaw("lognormal", 14 * DAY), clicks: "before" },
   "amounts of sigma 0.7": { ...ofLaw("lognormal", 14 * DAY), decisions: 8000, sigma: 0.7 },
   "amounts of sigma 1.5": { ...ofLaw("lognormal", 14 * DAY), decisions: 20_000, sigma: 1.5 },
+  "amounts of sigma 1.5, up to the stated cap": { ...ofLaw("lognormal", 14 * DAY), sigma: 1.5, capped: true },
   "amounts of sigma 0.7, 20 % refunded": { ...ofLaw("lognormal", 20 * DAY), decisions: 8000, sigma: 0.7, refunded: 0.2, window: 14 * DAY },
   "a sampled log": { decisions: 4000, rate: 0.1, sharpness: 2, sampled: true },
   "an action that the log never took": { decisions: 2000, rate: 0.1, unsupported: true },
@@ -114,7 +117,7 @@ function kept({ refunded = 0 }: World, law: Law, withinMs: number): number {
 
 async function decisionsOf(setting: string, run: number): Promise<Stated[]> {
   const world = worlds[setting];
-  const { decisions, rate, sharpness = 0, span = 1000, window = 1000, clicks, sigma, sampled, unsupported, slow, each, nightly } = world;
+  const { decisions, rate, sharpness = 0, span = 1000, window = 1000, clicks, sigma, sampled, unsupported, slow, each } = world;
   const draw = stream("evaluation", setting, run);
   const cells = <Row>(row: () => Row): Row[] => Array.from({ length: CONTEXTS }, row);
   const rates = cells(() => Array.from({ length: ACTIONS }, () => rate * (slow ? 1 : 0.2 + 1.6 * draw())));
@@ -136,7 +139,7 @@ async function decisionsOf(setting: string, run: number): Promise<Stated[]> {
     ];
     // The reward when the window has closed.
     const final = all.filter(({ at, goal }) => goal === "purchase" && at - shownAt <= window).reduce((sum, each) => sum + each.reward, 0);
-    return { final, conversions: nightly ? all.filter(({ at }) => Math.ceil(at / DAY) * DAY <= span) : all };
+    return { final, conversions: world.nightly ? all.map((event) => ({ ...event, knownAt: Math.ceil(event.at / DAY) * DAY })) : all };
   };
   const log = Array.from({ length: decisions }, (_, i) => {
     const context = draw.below(CONTEXTS);
@@ -145,17 +148,9 @@ async function decisionsOf(setting: string, run: number): Promise<Stated[]> {
     const visitor = each ? draw.below(keen.length) : i;
     const own = each ? (keen[visitor] ? KEEN.factor : 0) : 1;
     const kept = sampled && i % 2 === 1 ? 0.25 : 1;
-    const visit = { context, key: `${visitor}`, shownAt, count: ACTIONS, ids: IDS, index };
+    const visit = { context, ...(each && { visitor: `${visitor}` }), shownAt, count: ACTIONS, ids: IDS, index };
     return { ...visit, probability: logged[context][index], kept, ...events(rates[context][index] * own, index, shownAt) };
   }).filter(({ kept }) => kept === 1 || draw() < 0.25);
-  const inTime = IDS.map((_, index) => {
-    const law = lawOf(index);
-    return law ? kept(world, law, window - start) : 1;
-  });
-  const value = (chances: readonly (readonly number[])[]): number => {
-    const sums = chances.map((own, context) => own.reduce((all, chance, a) => all + chance * rates[context][a] * inTime[a], 0));
-    return (sums.reduce((sum, each) => sum + each, 0) / CONTEXTS) * (sigma ? MEAN_AMOUNT : 1);
-  };
   const goals: Goals | undefined = clicks
     ? { click: { weight: 0 }, purchase: { weight: 1, ...(clicks === "before" && { after: "click" }) } }
     : sigma
@@ -164,17 +159,37 @@ async function decisionsOf(setting: string, run: number): Promise<Stated[]> {
   const policy = (decision: LoggedDecision): number[] => wanted[(decision as { readonly context?: number }).context as number];
   const evaluation = await evaluate({ log, policy, goals, asOf: span, window: { ms: window } });
   const { evaluated } = evaluation.decisions;
+  const found = { cap: Number.POSITIVE_INFINITY, ...(world.capped ? evaluation.capped : evaluation) } as Record<
+    keyof typeof NAMES,
+    Figure | undefined
+  > & { readonly cap: number };
+  const visitors = log.map(({ visitor }, i) => visitor ?? `${i}`);
+  const within = Math.min(...Object.values(evaluation.withinMs), window);
+  const inTime = IDS.map((_, index) => {
+    const law = lawOf(index);
+    return law ? kept(world, law, within - start) : 1;
+  });
+  const value = (chances: readonly (readonly number[])[]): number => {
+    const sums = chances.map((own, context) => own.reduce((all, chance, a) => all + chance * rates[context][a] * inTime[a], 0));
+    return (sums.reduce((sum, each) => sum + each, 0) / CONTEXTS) * (sigma ? meanUpTo(sigma, found.cap) : 1);
+  };
   return (["logged", "ips", "snips", "doublyRobust"] as const).map((name) => {
     const chances = name === "logged" ? logged : wanted;
-    const finals = log.map(({ context, index, probability, kept, final }) => ((chances[context][index] / probability) * final) / kept);
-    return figure(NAMES[name], evaluation[name], value(chances), 2 * 1.96 * deviationOfMean(finals, evaluated));
+    const finals = log.map(({ context, index, probability, kept, final }) => {
+      return ((chances[context][index] / probability) * Math.min(final, found.cap)) / kept;
+    });
+    return figure(NAMES[name], found[name], value(chances), 2 * 1.96 * deviationOfMean(finals, visitors, evaluated));
   });
 }
 
-/** Standard deviation of the mean of so many. */
-function deviationOfMean(values: readonly number[], count: number): number {
+/** Standard deviation of the mean of so many. What one visitor does is one observation. */
+function deviationOfMean(values: readonly number[], visitors: readonly string[], count: number): number {
   const mean = values.reduce((sum, each) => sum + each, 0) / values.length;
-  return Math.sqrt(values.reduce((sum, each) => sum + (each - mean) ** 2, 0) / values.length / count);
+  const sums = new Map<string, number>();
+  values.forEach((each, i) => {
+    sums.set(visitors[i], (sums.get(visitors[i]) ?? 0) + each - mean);
+  });
+  return Math.sqrt(Array.from(sums.values()).reduce((sum, each) => sum + each ** 2, 0) / values.length / count);
 }
 
 const NAMES: Record<"logged" | "ips" | "snips" | "doublyRobust", string> = {
@@ -184,8 +199,15 @@ const NAMES: Record<"logged" | "ips" | "snips" | "doublyRobust", string> = {
   doublyRobust: "doubly robust",
 } satisfies Partial<Record<keyof Evaluation, string>>;
 
-function figure(metric: string, found: Figure, truth: number, ideal?: number): Stated {
-  return isTooFew(found) ? few(metric) : stated(metric, found, truth, ideal);
+/** Mean of amounts of which each counts at most `cap`. */
+function meanUpTo(sigma: number, cap: number): number {
+  if (cap === Number.POSITIVE_INFINITY) return MEAN_AMOUNT;
+  const z = Math.log(cap / MEAN_AMOUNT) / sigma + sigma / 2;
+  return MEAN_AMOUNT * normalBelow(z - sigma) + cap * (1 - normalBelow(z));
+}
+
+function figure(metric: string, found: Figure | undefined, truth: number, ideal?: number): Stated {
+  return found === undefined || isTooFew(found) ? few(metric) : stated(metric, found, truth, ideal);
 }
 
 async function listsOf(setting: string, run: number): Promise<Stated[]> {

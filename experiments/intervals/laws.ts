@@ -14,7 +14,7 @@ export interface Law {
 }
 
 /** P(standard normal < x), to 1e-7. **Source:** Abramowitz and Stegun 26.2.17. */
-function normalBelow(x: number): number {
+export function normalBelow(x: number): number {
   const t = 1 / (1 + 0.2316419 * Math.abs(x));
   const powers = [0.31938153, -0.356563782, 1.781477937, -1.821255978, 1.330274429];
   const tail = (Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI)) * powers.reduceRight((sum, each) => (sum + each) * t, 0);
