@@ -24,7 +24,7 @@ export interface ConversionRate {
   readonly high: number;
 }
 
-/** A number that nobody knows yet, with the 95 % interval in which it will be. */
+/** A whole number that nobody knows yet, with the 95 % interval in which it will be. */
 export interface Expected {
   readonly expected: number;
   readonly low: number;
@@ -204,7 +204,8 @@ export class ProductLaws {
           return rate(each) * each.rate * ((each.moved[b] / each.size) * more(each) + later);
         },
       });
-      const like = share > 0 && share < 1 && variance > 0 ? (share * (1 - share)) / variance : most;
+      // The conversions that have come cannot tell more.
+      const like = share > 0 && share < 1 && variance > 0 ? Math.min((share * (1 - share)) / variance, most) : most;
       [probability[bin], error[bin]] = [share, Math.sqrt(variance)];
       const [least, greatest] = betaInterval(like * share + PRIOR, like * (1 - share) + PRIOR);
       [low[bin], high[bin]] = [Math.min(least, share), Math.max(greatest, share)];
@@ -248,7 +249,7 @@ export class ProductLaws {
     const spread = variance + PRIOR * each * each + mean;
     const [low, high] = betaInterval((mean * mean) / spread, GAMMA).map((share) => ((GAMMA * share) / (1 - share)) * (spread / mean));
     const most = this.#shown - this.#conversions;
-    return { expected, low: Math.min(low, expected), high: Math.min(Math.max(high, expected), most) };
+    return { expected, low: Math.floor(Math.min(low, expected)), high: Math.min(Math.ceil(Math.max(high, expected)), most) };
   }
 }
 

@@ -101,7 +101,7 @@ describe("a delay estimate of products", () => {
     for (const products of [4, 40]) {
       let differ = 0;
       const wider: number[] = [];
-      for (let run = 0; run < 40; run++) {
+      for (let run = 0; run < 24; run++) {
         const log = shop(stream("alike", products, run), (shownAt) => `product ${(shownAt * 7) % products}`);
         const [own, one] = [true, false].map((named) => estimateOf(log, named));
         differ += Number(own.productsDiffer);
@@ -110,8 +110,8 @@ describe("a delay estimate of products", () => {
         expect(own.rate() / one.rate()).toBeCloseTo(1, 1);
         expect(one.productsDiffer).toBe(false);
       }
-      expect(differ).toBeLessThan(7);
-      expect(wider.sort((a, b) => a - b)[20]).toBeLessThan(1.1);
+      expect(differ).toBeLessThan(5);
+      expect(wider.sort((a, b) => a - b)[12]).toBeLessThan(1.1);
     }
   });
 
@@ -136,7 +136,8 @@ describe("a delay estimate of products", () => {
     // About as many of the new one as of the others.
     expect(expected / (500 * before)).toBeGreaterThan(0.8);
     expect(expected / (500 * before)).toBeLessThan(1.3);
-    expect(low).toBeGreaterThan(0);
+    expect(low).toBeLessThan(0.5 * expected);
+    expect(high).toBeGreaterThan(2 * expected);
     expect(high).toBeLessThan(500);
     expect(estimate.below(20, "new")).toBeGreaterThan(0);
     expect(estimate.below(20, "unheard of")).toBe(estimate.below(20));
@@ -202,7 +203,7 @@ describe("conversions to come", () => {
     // scipy.stats.beta.ppf(0.975, 0.5, 1000.5)
     expect(high).toBeCloseTo(0.00251, 4);
     expect(estimate.toComeInterval(5000).expected).toBe(0);
-    expect(estimate.toComeInterval(5000).high).toBeLessThan(1);
+    expect(estimate.toComeInterval(5000).high).toBe(1);
     expect(estimate.toComeInterval(9000)).toEqual({ expected: 0, low: 0, high: 0 });
   });
 });

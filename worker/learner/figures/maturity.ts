@@ -198,8 +198,8 @@ function toComeOf(estimate: DelayEstimate, moment: number, later: { readonly sho
   const end = (half: number, side: 1 | -1): number => Math.max(0, expected + side * Math.hypot(half, scatter));
   return {
     expected: Math.max(0, expected),
-    low: end(open.expected - open.low + (rate - low) * later.shown, -1),
-    high: end(open.high - open.expected + (high - rate) * later.shown, 1),
+    low: Math.floor(end(open.expected - open.low + (rate - low) * later.shown, -1)),
+    high: Math.ceil(end(open.high - open.expected + (high - rate) * later.shown, 1)),
   };
 }
 
