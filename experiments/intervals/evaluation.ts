@@ -163,7 +163,8 @@ async function decisionsOf(setting: string, run: number): Promise<Stated[]> {
     keyof typeof NAMES,
     Figure | undefined
   > & { readonly cap: number };
-  const visitors = log.map(({ visitor }, i) => visitor ?? `${i}`);
+  const younger = log.slice(Math.floor(log.length / 2));
+  const visitors = younger.map(({ visitor }, i) => visitor ?? `${i}`);
   const within = Math.min(...Object.values(evaluation.withinMs), window);
   const inTime = IDS.map((_, index) => {
     const law = lawOf(index);
@@ -175,7 +176,7 @@ async function decisionsOf(setting: string, run: number): Promise<Stated[]> {
   };
   return (["logged", "ips", "snips", "doublyRobust"] as const).map((name) => {
     const chances = name === "logged" ? logged : wanted;
-    const finals = log.map(({ context, index, probability, kept, final }) => {
+    const finals = younger.map(({ context, index, probability, kept, final }) => {
       return ((chances[context][index] / probability) * Math.min(final, found.cap)) / kept;
     });
     return figure(NAMES[name], found[name], value(chances), 2 * 1.96 * deviationOfMean(finals, visitors, evaluated));
