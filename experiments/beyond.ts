@@ -11,7 +11,7 @@ import { DIMENSION, digitsWorld } from "./beyond/digits.ts";
 import { experiments as gaussianProcesses } from "./beyond/gp.ts";
 import { experiments as linearOptions } from "./beyond/linear.ts";
 import { rhythm } from "./beyond/rhythms.ts";
-import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
+import { type Curve, type Experiment, type Paper, roundsOf, type Task } from "./runs/experiment.ts";
 import { figures, heavyTail, regretCurve, regretOf, settings, world } from "./vernade.ts";
 
 /** The default configuration of this project's policies, beside the paper's algorithms and the worker's former default. */
@@ -60,7 +60,11 @@ const vernade: Experiment = {
   ratios,
   run(task) {
     const { window, mean } = settings[task.setting];
-    return regretIn(converting(world(3000, geometric(mean), ["vernade", task.setting, task.run])), { dimension: 5, window }, task);
+    return regretIn(
+      converting(world(roundsOf(3000, task), geometric(mean), ["vernade", task.setting, task.run])),
+      { dimension: 5, window },
+      task,
+    );
   },
 };
 
@@ -72,7 +76,12 @@ const heavyTailed: Experiment = {
   algorithms,
   figures,
   ratios,
-  run: (task) => regretIn(converting(world(10_000, heavyTail, ["vernade", task.setting, task.run])), { dimension: 5, window: 2000 }, task),
+  run: (task) =>
+    regretIn(
+      converting(world(roundsOf(10_000, task), heavyTail, ["vernade", task.setting, task.run])),
+      { dimension: 5, window: 2000 },
+      task,
+    ),
 };
 
 const digitDelays: Record<string, DelayLaw> = { "geometric 200": geometric(200), "no delay": fixed(0) };

@@ -2,7 +2,7 @@
 // Candidates Multiple Times.
 import { epsilonGreedy, miniGpEi, miniGpUcb, type Outcome, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
 import { stream } from "../src/simulation/stream.ts";
-import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
+import { type Curve, type Experiment, type Paper, roundsOf, type Task } from "./runs/experiment.ts";
 
 const HORIZON = 2000;
 /** Standard deviation of the noise. That of the function is 1. */
@@ -58,7 +58,9 @@ const algorithms: Record<string, Algorithm> = {
   "epsilon-greedy": { policy: () => epsilonGreedy({ ...options, explorationScale: 1, explorationDecay: 0.5 }), batches: "single" },
 };
 
-async function run({ setting, algorithm, run: repeat }: Task): Promise<readonly Curve[]> {
+async function run(task: Task): Promise<readonly Curve[]> {
+  const { setting, algorithm, run: repeat } = task;
+  const horizon = roundsOf(HORIZON, task);
   const rewards = rewardsOf(setting);
   const best = Math.max(...rewards);
   const random = stream("calandriello", setting, repeat);
@@ -69,7 +71,7 @@ async function run({ setting, algorithm, run: repeat }: Task): Promise<readonly 
   const evaluated = new Set<number>();
   let withheld: Outcome[] = [];
   const started = performance.now();
-  for (let round = 1; round <= HORIZON; round++) {
+  for (let round = 1; round <= horizon; round++) {
     const [{ index, width, features }] = policy.choose({ round });
     // MINI keeps mean and width within a batch, so a new width marks a new batch.
     if (batches === "single" || (batches === "repeated" && width !== total.width) || (batches === "withheld" && total.gain === 0)) {
@@ -85,7 +87,7 @@ async function run({ setting, algorithm, run: repeat }: Task): Promise<readonly 
     }
     total.regret += best - rewards[index];
     evaluated.add(index);
-    if (round % (HORIZON / STEPS) > 0) continue;
+    if (round % (horizon / STEPS) > 0) continue;
     // The rewards' mean is 0, so a uniform choice loses the best reward every round.
     curves["regret over uniform's"].push(total.regret / (round * best));
     curves["cumulative regret"].push(total.regret);
@@ -93,7 +95,7 @@ async function run({ setting, algorithm, run: repeat }: Task): Promise<readonly 
     curves["unique candidates"].push(evaluated.size);
     curves.seconds.push((performance.now() - started) / 1000);
   }
-  const at = Array.from({ length: STEPS }, (_, i) => ((i + 1) * HORIZON) / STEPS);
+  const at = Array.from({ length: STEPS }, (_, i) => ((i + 1) * horizon) / STEPS);
   return metrics.map((metric) => ({ metric, at, values: curves[metric] }));
 }
 
@@ -107,6 +109,7 @@ const synthetic: Experiment = {
   settings: Object.keys(functions),
   algorithms: Object.keys(algorithms),
   figures: metrics.map((metric) => ({ metric, x: "evaluation", y: metric })),
+  traced: 100,
   run,
 };
 

@@ -3,13 +3,13 @@ import { type Choice, delayedZooming, dlpp, type PolicyDescriptor, Recommender }
 import { type DelayLaw, fixed, geometric, uniformDelay } from "../src/simulation/delay-law.ts";
 import { cumulative, stream } from "../src/simulation/stream.ts";
 import { play } from "../src/simulation/world.ts";
-import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
+import { type Curve, type Experiment, type Paper, roundsOf, type Task } from "./runs/experiment.ts";
 
 const HORIZON = 60_000;
 const DELTA = 0.01;
 const METRIC = "cumulative regret";
-/** Curves have a point every so many rounds. */
-const STEP = HORIZON / 100;
+/** Points of a curve. */
+const POINTS = 100;
 
 /** The paper does not state its sigma. This one reproduces the regrets of Delayed Zooming. DLPP needs another for each function. */
 export const SIGMA = 0.03;
@@ -67,27 +67,30 @@ export function policyOf(algorithm: string, reward: Reward): PolicyDescriptor {
   return algorithm === ZOOMING ? delayedZooming({ ...options, activation: "random" }) : dlpp(options);
 }
 
-const run = ({ setting, algorithm, run: repeat }: Task): Promise<readonly Curve[]> => {
+const run = (task: Task): Promise<readonly Curve[]> => {
+  const { setting, algorithm } = task;
   const reward = rewards[setting.split(", ")[0]];
-  return trial(setting, repeat, sigmaOf(algorithm, reward), policyOf(algorithm, reward));
+  return trial(task, sigmaOf(algorithm, reward), policyOf(algorithm, reward));
 };
 
 /** Plays a policy that chooses in its own domain. The noise has the standard deviation `sigma`. */
-export async function trial(setting: string, run: number, sigma: number, descriptor: PolicyDescriptor): Promise<readonly Curve[]> {
+export async function trial(task: Task, sigma: number, descriptor: PolicyDescriptor): Promise<readonly Curve[]> {
+  const { setting, run } = task;
+  const horizon = roundsOf(HORIZON, task);
   const [name, lawName] = setting.split(", ");
   const reward = rewards[name];
   const draw = (what: string) => stream("liu", setting, run, what);
   const [noise, delays] = [draw("noise"), draw("delays")];
   const mean = ({ features }: Choice): number => reward.mean(features as Float64Array);
   const world = {
-    horizon: HORIZON,
+    horizon,
     reward: (_: number, choice: Choice) => mean(choice) + sigma * noise.normal(),
     regret: (_: number, choice: Choice) => reward.best - mean(choice),
     delay: () => laws[lawName].draw(delays),
   };
   const { policy } = await Recommender.create({ policy: descriptor, window: "none", seed: draw("seed").below(2 ** 31) });
   const regret = cumulative(play(policy, world, { offset: 0 }));
-  const at = Array.from({ length: HORIZON / STEP }, (_, i) => (i + 1) * STEP);
+  const at = Array.from({ length: POINTS }, (_, i) => ((i + 1) * horizon) / POINTS);
   return [{ metric: METRIC, at, values: at.map((round) => regret[round - 1]) }];
 }
 

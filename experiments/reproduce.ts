@@ -7,16 +7,19 @@ import { Tinypool } from "tinypool";
 import { progressBar } from "../cli/command/progress.ts";
 import { print, printError } from "../cli/command/terminal.ts";
 import { all, papers } from "./papers.ts";
+import { affirmedRows, comparedRows, staleRows } from "./runs/affirm.ts";
 import type { Curve, Experiment, Paper } from "./runs/experiment.ts";
 import { figureOf } from "./runs/figure.ts";
 import { Played } from "./runs/played.ts";
-import { type Result, resultsOf, tableOf, textOf } from "./runs/results.ts";
+import { type Result, resultsOf, rivalOf, type Series, tableOf, textOf } from "./runs/results.ts";
 import { fingerprint, RunFile } from "./runs/run-file.ts";
+import { presentCommit, readStored, replaced, writeStored } from "./runs/stored-results.ts";
+import { type TraceOf, tracesOf } from "./runs/trace.ts";
 
 const names = all.map(({ id }) => id).join("|");
 const HELP = `Reruns the papers' experiments on all cores. Writes results.json, and a figure and a table per experiment.
 
-Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--setting NAME]... [--algorithm NAME]... [--runs N] [--from N] [--tell PERCENT] [--minutes N] [--data DIR] [--out DIR]
+Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--setting NAME]... [--algorithm NAME]... [--runs N] [--from N] [--tell PERCENT] [--minutes N] [--data DIR] [--out DIR] [--keep | --affirm]
 
 --paper ID       run one paper only; "beyond", "shop", "signals" and "logs", this project's own experiments, run only with this option
 --experiment ID  run one experiment only
@@ -28,6 +31,8 @@ Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--setting NAME
 --minutes N      longest time for --tell (default: 60)
 --data DIR       folder of the real data; experiments that need it are skipped without
 --out DIR        folder of the results (default: results). A command that was stopped goes on with the runs in its runs.jsonl
+--keep           also replaces the rows in experiments/results.json, with the commit and the trace of the code
+--affirm         plays only what has stale rows in experiments/results.json, by default one run each, and affirms the rows that agree with it
 
 Example: npm run reproduce -- --paper vernade --experiment figure-1 --runs 2 --out build/try
 
@@ -53,6 +58,8 @@ function parsed() {
         minutes: { type: "string", default: "60" },
         data: { type: "string" },
         out: { type: "string", default: "results" },
+        keep: { type: "boolean", default: false },
+        affirm: { type: "boolean", default: false },
         help: { type: "boolean", short: "h" },
       },
     }).values;
@@ -154,6 +161,26 @@ async function sharpen(queue: readonly Played[], share: number): Promise<void> {
   bar.stop();
 }
 
+/** Plays what has stale rows, and affirms those that agree. The exit code is 1 if some do not. */
+async function affirm(): Promise<void> {
+  const compared = [];
+  for (const played of queue) {
+    const traceOf = traces.get(played.experiment);
+    const stale = traceOf ? staleRows(played, stored, traceOf) : [];
+    if (!traceOf || stale.length === 0) continue;
+    const isStale = ({ setting, algorithm }: Series): boolean =>
+      stale.some((row) => row.setting === setting && [row.algorithm, rivalOf(row)].includes(algorithm));
+    await watch(played, played.add(runs ?? 1, isStale));
+    compared.push(...comparedRows(stale, played.series, traceOf));
+  }
+  const { affirmed, contradicted } = affirmedRows(compared, presentCommit());
+  await writeStored(replaced(stored, affirmed));
+  for (const { paper, experiment, setting, algorithm, metric } of contradicted)
+    print(`contradicted: ${[paper, experiment, setting, algorithm, metric].join(", ")}`);
+  print(`${affirmed.length} of ${compared.length} stale rows affirmed`);
+  if (affirmed.length < compared.length) process.exitCode = 1;
+}
+
 const results: Result[] = [];
 await mkdir(values.out, { recursive: true });
 const codes = await Promise.all(chosen.map(async ({ id }) => [id, await fingerprint(id)]));
@@ -166,6 +193,19 @@ for (const paper of chosen) {
     const files = await filesFor(experiment);
     if (files) queue.push(playedOf(paper, experiment, files, file));
   }
+}
+const stored = await readStored();
+const traces = new Map<Experiment, TraceOf>();
+if (values.keep || values.affirm) {
+  for (const paper of chosen) {
+    const own = queue.filter((played) => played.paper === paper).map(({ experiment }) => experiment);
+    for (const [experiment, traceOf] of await tracesOf(paper, own)) traces.set(experiment, traceOf);
+  }
+}
+if (values.affirm) {
+  await affirm();
+  await pool.destroy();
+  process.exit();
 }
 // All experiments share the pool from the start, so no core idles at the end of one.
 const first = queue.map((played) => played.add(runs ?? played.experiment.runs));
@@ -186,5 +226,18 @@ for (const [i, played] of queue.entries()) {
   await writeFile(join(values.out, "results.json"), textOf(results));
 }
 await pool.destroy();
+if (values.keep) {
+  const commit = presentCommit();
+  const traceOf = (row: Result): TraceOf | undefined => {
+    const played = queue.find(({ paper, experiment }) => paper.id === row.paper && experiment.id === row.experiment);
+    return played && traces.get(played.experiment);
+  };
+  await writeStored(
+    replaced(
+      stored,
+      results.map((row) => ({ ...row, commit, trace: traceOf(row)?.(row) })),
+    ),
+  );
+}
 if (results.length === 0) refuse("All experiments were skipped. Their data is needed: name its folder with --data.");
 print(`\n${results.length} results in ${join(values.out, "results.json")} (${(performance.now() / 1000).toFixed(0)} s)`);

@@ -1,5 +1,5 @@
 // The worker's default configuration in simulated shops, which no default was chosen on, beside algorithms that wait for windows.
-import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
+import { type Curve, type Experiment, type Paper, roundsOf, type Task } from "./runs/experiment.ts";
 import { AS_ZERO, algorithms, DEFAULT, KNOWN, NULL, playIn, SHOPS_OWN, WAITING } from "./shop/algorithms.ts";
 import { type CatalogueSpec, catalogueShop } from "./shop/catalogue-shop.ts";
 import { classificationShop } from "./shop/classification-shop.ts";
@@ -27,8 +27,13 @@ function shops(
     algorithms: Object.keys(algorithms),
     figures,
     ratios: [{ metric: "cumulative regret", of: DEFAULT, to: [...AS_ZERO, ...WAITING, KNOWN, ...SHOPS_OWN] }],
-    async run({ setting, algorithm, run }: Task): Promise<readonly Curve[]> {
-      const shop = settings[setting](["shop", id, run]);
+    // The algorithms are the same in all shops, and this one is cheap.
+    algorithmsIn: "small-catalogue",
+    traced: 300,
+    async run(task: Task): Promise<readonly Curve[]> {
+      const { setting, algorithm, run } = task;
+      const whole = settings[setting](["shop", id, run]);
+      const shop = { ...whole, horizon: roundsOf(whole.horizon, task) };
       return curvesOf(await playIn(shop, algorithm, run), shop);
     },
     ...rest,
@@ -184,7 +189,8 @@ const intervals: Experiment = {
   reported: ["held, %", "width over exact binomial", "means outside, %", "posterior means outside, %"].flatMap((metric) =>
     ATTENTION.map((at) => ({ metric, at })),
   ),
-  async run({ setting, algorithm, run }) {
+  async run(task) {
+    const { setting, algorithm, run } = task;
     const [shop, delay] = Object.keys(believing).flatMap((name) =>
       Object.keys(believed).flatMap((each) => (`${name}, ${each}` === setting ? [[name, each] as const] : [])),
     )[0];
@@ -193,7 +199,12 @@ const intervals: Experiment = {
     const matured = (ageMs: number): number =>
       delay === "at once" ? 1 : Math.min(1, (1 - Math.exp(-ageMs / mean)) / (1 - Math.exp(-timing.windowMs / mean)));
     const traffic = algorithm as "uniform" | "own";
-    return intervalCurves(believing[shop](timing)(["shop", "intervals", setting, run]), { traffic, run, matured });
+    return intervalCurves(believing[shop](timing)(["shop", "intervals", setting, run]), {
+      traffic,
+      run,
+      matured,
+      most: roundsOf(ATTENTION.at(-1) as number, task),
+    });
   },
 };
 

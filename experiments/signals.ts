@@ -1,5 +1,5 @@
 // Signals of a shop beside a single conversion: clicks before purchases, amounts of money, places of a list.
-import type { Curve, Experiment, Paper, Ratios } from "./runs/experiment.ts";
+import { type Curve, type Experiment, type Paper, type Ratios, roundsOf } from "./runs/experiment.ts";
 import { estimate, type Reported } from "./signals/estimate.ts";
 import { listExperiments } from "./signals/lists.ts";
 import { type PlaySpec, play, type Told } from "./signals/play.ts";
@@ -63,8 +63,11 @@ function plays(
     algorithms: Object.keys(algorithms),
     figures,
     ratios: ratios.map((each) => ({ metric: REGRET, ...each })),
-    run: ({ setting, algorithm, run }): Promise<readonly Curve[]> =>
-      play(settings[setting], algorithms[algorithm], ["signals", id, setting, run]),
+    run(task): Promise<readonly Curve[]> {
+      const { setting, algorithm, run } = task;
+      const spec = { ...settings[setting], horizon: roundsOf(settings[setting].horizon, task) };
+      return play(spec, algorithms[algorithm], ["signals", id, setting, run]);
+    },
   };
 }
 

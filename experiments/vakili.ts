@@ -13,7 +13,7 @@ import {
 import { poisson } from "../src/simulation/delay-law.ts";
 import { cumulative, stream } from "../src/simulation/stream.ts";
 import { play, type World } from "../src/simulation/world.ts";
-import type { Curve, Experiment, Paper } from "./runs/experiment.ts";
+import { type Curve, type Experiment, type Paper, roundsOf, type Task } from "./runs/experiment.ts";
 
 const HORIZON = 1000;
 const NOISE = 0.02;
@@ -75,7 +75,9 @@ export const algorithms: Record<string, (problem: Problem) => PolicyDescriptor> 
 };
 
 /** Plays a policy in one of the settings. The setting fixes the window; each run draws its own objective. */
-export async function trial(setting: string, repeat: number, policyOf: (problem: Problem) => PolicyDescriptor): Promise<readonly Curve[]> {
+export async function trial(task: Task, policyOf: (problem: Problem) => PolicyDescriptor): Promise<readonly Curve[]> {
+  const { setting, run: repeat } = task;
+  const horizon = roundsOf(HORIZON, task);
   const { objective, mean } = settings.find((each) => nameOf(each) === setting) as (typeof settings)[number];
   const values = await objectiveOf(objective, repeat);
   const best = Math.max(...values);
@@ -83,7 +85,7 @@ export async function trial(setting: string, repeat: number, policyOf: (problem:
   const draws = { noise: stream("vakili", setting, repeat, "noise"), delay: stream("vakili", setting, repeat, "delay") };
   const law = poisson(mean);
   const world: World = {
-    horizon: HORIZON,
+    horizon,
     reward: (_, { index }) => values[index] + NOISE * draws.noise.normal(),
     regret: (_, { index }) => best - values[index],
     delay: () => (mean === 0 ? 0 : law.draw(draws.delay)),
@@ -92,7 +94,7 @@ export async function trial(setting: string, repeat: number, policyOf: (problem:
   const window = { rounds: Math.ceil(bound(mean)) + 1 };
   const { policy } = await Recommender.create({ policy: policyOf(problem), window, seed: repeat });
   const regret = cumulative(play(policy, world, { offset: 0 }));
-  const at = Array.from({ length: 100 }, (_, i) => ((i + 1) * HORIZON) / 100);
+  const at = Array.from({ length: 100 }, (_, i) => ((i + 1) * horizon) / 100);
   return [{ metric: "cumulative regret", at, values: at.map((round) => regret[round - 1]) }];
 }
 
@@ -103,7 +105,8 @@ const delays: Experiment = {
   settings: settings.map(nameOf),
   algorithms: Object.keys(algorithms),
   figures: [{ metric: "cumulative regret", x: "round", y: "cumulative regret" }],
-  run: ({ setting, algorithm, run }) => trial(setting, run, algorithms[algorithm]),
+  traced: 100,
+  run: (task) => trial(task, algorithms[task.algorithm]),
 };
 
 export const paper: Paper = { id: "vakili", title: "Vakili et al. 2023, Delayed feedback in kernel bandits", experiments: [delays] };

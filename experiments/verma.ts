@@ -17,7 +17,7 @@ import { csvParse } from "d3-dsv";
 import { type DelayLaw, fixed, poisson } from "../src/simulation/delay-law.ts";
 import { cumulative, type Stream, stream } from "../src/simulation/stream.ts";
 import { play, type Taken, type World } from "../src/simulation/world.ts";
-import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
+import { type Curve, type Experiment, type Paper, roundsOf, type Task } from "./runs/experiment.ts";
 
 export interface Model {
   readonly kernel: Kernel;
@@ -140,11 +140,13 @@ function synthetic(
     settings: Object.keys(settings),
     algorithms: names,
     figures: [{ metric: "simple regret", x: "iteration", y: "simple regret" }],
-    async run({ setting, algorithm, run }) {
+    traced: 20,
+    async run(task) {
+      const { setting, algorithm, run } = task;
       // Values in 0 .. 1 have a variance of at most 1/4. The paper does not print the prior variance.
       const model = { kernel: squaredExponential({ lengthscale: LENGTHSCALE, variance: 0.25 }), noiseVariance: 1e-4 };
       const values = await objective(run);
-      const tuning = { horizon: 150, points: grid, values, noise: 0.01, model, ...settings[setting] };
+      const tuning = { horizon: roundsOf(150, task), points: grid, values, noise: 0.01, model, ...settings[setting] };
       return tune(tuning, algorithm, run, streams("verma", setting, run));
     },
   };

@@ -2,7 +2,7 @@ import { otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from
 import { type DelayLaw, geometric, logNormalMixture } from "../src/simulation/delay-law.ts";
 import { cumulative, stream } from "../src/simulation/stream.ts";
 import { type Player, play, type World } from "../src/simulation/world.ts";
-import type { Curve, Experiment, Paper } from "./runs/experiment.ts";
+import { type Curve, type Experiment, type Paper, roundsOf } from "./runs/experiment.ts";
 
 const DIMENSION = 5;
 const ACTIONS = 10;
@@ -72,9 +72,10 @@ const wellBehaved: Experiment = {
   settings: Object.keys(settings),
   algorithms: Object.keys(algorithms),
   figures,
-  run({ setting, algorithm, run: repeat }) {
+  run(task) {
+    const { setting, algorithm, run: repeat } = task;
     const { window, mean } = settings[setting];
-    return regretOf(algorithms[algorithm], window, world(3000, geometric(mean), ["vernade", setting, repeat]), repeat);
+    return regretOf(algorithms[algorithm], window, world(roundsOf(3000, task), geometric(mean), ["vernade", setting, repeat]), repeat);
   },
   // Section 8 gives one number: "roughly R(T) = 100" for OTFLinUCB in the two settings with mean 100.
   paperValue: (setting, algorithm) => (setting !== "m = 100, mean 500" && algorithm === "OTFLinUCB released" ? 100 : null),
@@ -96,8 +97,10 @@ const heavyTailed: Experiment = {
   settings: ["log-normal mixture"],
   algorithms: Object.keys(algorithms),
   figures,
-  run: ({ setting, algorithm, run: repeat }) =>
-    regretOf(algorithms[algorithm], 2000, world(10_000, heavyTail, ["vernade", setting, repeat]), repeat),
+  run(task) {
+    const { setting, algorithm, run: repeat } = task;
+    return regretOf(algorithms[algorithm], 2000, world(roundsOf(10_000, task), heavyTail, ["vernade", setting, repeat]), repeat);
+  },
 };
 
 export const paper: Paper = {

@@ -4,7 +4,7 @@ import { randomGamma } from "d3-random";
 import { type DelayLaw, geometric } from "../../src/simulation/delay-law.ts";
 import { type Stream, stream } from "../../src/simulation/stream.ts";
 import { converting } from "../../src/simulation/world.ts";
-import type { Curve, Experiment } from "../runs/experiment.ts";
+import { type Curve, type Experiment, roundsOf } from "../runs/experiment.ts";
 import { figures, regretCurve, regretOf, world } from "../vernade.ts";
 import { bootstrapLinTs } from "./bootstrap-lin-ts.ts";
 
@@ -66,11 +66,12 @@ export const bootstrap: Experiment = {
   algorithms: [...Object.keys(policies), "BootstrapLinTS"],
   figures,
   ratios: [{ metric: "cumulative regret", of: "delay-lin-ts", to: ["BootstrapLinTS"] }],
-  async run({ setting, algorithm, run }): Promise<readonly Curve[]> {
+  async run(task): Promise<readonly Curve[]> {
+    const { setting, algorithm, run } = task;
     const { law, window, drawn } = settings[setting];
     const names = ["bootstrap", setting, run];
     const theta = drawn ? randomParameter(stream(...names, "parameter")) : undefined;
-    const played = converting(world(HORIZON, law, names, theta));
+    const played = converting(world(roundsOf(HORIZON, task), law, names, theta));
     if (algorithm in policies) return regretOf(policies[algorithm], window, played, run);
     const start = performance.now();
     const curves = regretCurve(bootstrapLinTs({ dimension: DIMENSION, window }, stream(...names, algorithm)), window, played);

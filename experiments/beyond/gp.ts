@@ -48,9 +48,9 @@ const objectives: Experiment = {
   settings: ["f1, Poisson 25", "f1, Poisson 50", "f2, Poisson 25", "f2, Poisson 50"],
   algorithms: [UCB, ...Object.keys(vakili.algorithms)],
   figures,
-  run({ setting, algorithm, run }) {
-    const policyOf = algorithm === UCB ? () => delayGpUcb({ domain: vakili.domain }) : vakili.algorithms[algorithm];
-    return vakili.trial(setting, run, policyOf);
+  run(task) {
+    const { algorithm } = task;
+    return vakili.trial(task, algorithm === UCB ? () => delayGpUcb({ domain: vakili.domain }) : vakili.algorithms[algorithm]);
   },
 };
 
@@ -64,10 +64,11 @@ const lipschitz: Experiment = {
   settings: ["triangle", "sine"].flatMap((name) => ["no delay", "geometric 20", "geometric 50"].map((law) => `${name}, ${law}`)),
   algorithms: [UCB, liu.ZOOMING],
   figures,
-  run({ setting, algorithm, run }) {
+  run(task) {
+    const { setting, algorithm } = task;
     const [name] = setting.split(", ");
     const policy = algorithm === UCB ? delayGpUcb({ domain: interval }) : liu.policyOf(algorithm, liu.rewards[name]);
-    return liu.trial(setting, run, liu.SIGMA, policy);
+    return liu.trial(task, liu.SIGMA, policy);
   },
 };
 

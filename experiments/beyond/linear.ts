@@ -3,7 +3,7 @@ import { delayLinTs, type PolicyDescriptor, Recommender } from "afterclick";
 import { geometric } from "../../src/simulation/delay-law.ts";
 import { cumulative, type Stream, stream } from "../../src/simulation/stream.ts";
 import { converting, play, type World } from "../../src/simulation/world.ts";
-import type { Curve, Experiment } from "../runs/experiment.ts";
+import { type Curve, type Experiment, roundsOf } from "../runs/experiment.ts";
 
 const ACTIONS = 10;
 const DELAY = geometric(100);
@@ -44,15 +44,17 @@ const changing: Experiment = {
   settings: ["changed", "the same"],
   algorithms: Object.keys(forgetting),
   figures: [],
-  async run({ setting, algorithm, run }) {
+  async run(task) {
+    const { setting, algorithm, run } = task;
+    const change = roundsOf(2 * CHANGE, task) / 2;
     const names = ["beyond", "changing", setting, run];
     const random = stream(...names, "parameters");
     const uniform = (each: Stream): number[] => scaled(Array.from({ length: 5 }, () => each()));
     const [before, other] = [uniform(random), uniform(random)];
-    const rate: Rate = (x, round) => product(x, setting === "changed" && round > CHANGE ? other : before);
+    const rate: Rate = (x, round) => product(x, setting === "changed" && round > change ? other : before);
     const { policy } = await Recommender.create({ policy: forgetting[algorithm], window: { rounds: window }, seed: run });
-    const regret = cumulative(play(policy, converting(randomActions(2 * CHANGE, uniform, rate, names)), { offset: 0, window }));
-    return [{ metric: "regret after the change", at: [2 * CHANGE], values: [regret[2 * CHANGE - 1] - regret[CHANGE - 1]] }];
+    const regret = cumulative(play(policy, converting(randomActions(2 * change, uniform, rate, names)), { offset: 0, window }));
+    return [{ metric: "regret after the change", at: [2 * change], values: [regret[2 * change - 1] - regret[change - 1]] }];
   },
 };
 
@@ -78,7 +80,9 @@ const logOdds: Experiment = {
   settings: Object.keys(rates),
   algorithms: Object.keys(links),
   figures: [],
-  async run({ setting, algorithm, run }): Promise<readonly Curve[]> {
+  async run(task): Promise<readonly Curve[]> {
+    const { setting, algorithm, run } = task;
+    const horizon = roundsOf(HORIZON, task);
     const { base, spread } = rates[setting];
     const names = ["beyond", "log-odds", setting, run];
     const random = stream(...names, "parameters");
@@ -86,18 +90,18 @@ const logOdds: Experiment = {
     const draw = (each: Stream): number[] => [0.5, ...Array.from(theta, () => each.normal() / Math.sqrt(DIMENSION))];
     const rate: Rate = ([, ...x]) => 1 / (1 + ((1 - base) / base) * Math.exp(-product(x, theta)));
     const { policy } = await Recommender.create({ policy: links[algorithm], window: { rounds: window }, seed: run });
-    const regret = cumulative(play(policy, converting(randomActions(HORIZON, draw, rate, names)), { offset: 0, window }));
+    const regret = cumulative(play(policy, converting(randomActions(horizon, draw, rate, names)), { offset: 0, window }));
     const others = Array.from({ length: 1000 }, () => draw(random));
     const { mean } = policy.predict(others);
-    const truth = others.map((each) => rate(each, HORIZON));
+    const truth = others.map((each) => rate(each, horizon));
     const average = (value: (i: number) => number): number => truth.reduce((sum, _, i) => sum + value(i), 0) / truth.length;
     const measured = {
-      regret: regret[HORIZON - 1],
+      regret: regret[horizon - 1],
       "predicted rate over the true one": average((i) => mean[i]) / average((i) => truth[i]),
       "root of the mean square error": Math.sqrt(average((i) => (mean[i] - truth[i]) ** 2)),
       "share of predictions outside (0, 1)": average((i) => Number(mean[i] <= 0 || mean[i] >= 1)),
     };
-    return Object.entries(measured).map(([metric, value]) => ({ metric, at: [HORIZON], values: [value] }));
+    return Object.entries(measured).map(([metric, value]) => ({ metric, at: [horizon], values: [value] }));
   },
 };
 

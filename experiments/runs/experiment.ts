@@ -12,7 +12,12 @@ export interface Task {
   readonly run: number;
   /** Paths of the data files, in the order of `dataFiles`. */
   readonly files: readonly string[];
+  /** Rounds of a shorter run. Default: all. */
+  readonly rounds?: number;
 }
+
+/** The rounds that a task plays of an experiment that has so many. */
+export const roundsOf = (all: number, { rounds = all }: Pick<Task, "rounds">): number => Math.min(all, rounds);
 
 export interface Figure {
   readonly metric: string;
@@ -41,6 +46,10 @@ export interface Experiment {
   /** Metrics and rounds of the rows in the tables and in results.json. Default: every metric at its last round. */
   readonly reported?: readonly { readonly metric: string; readonly at: number }[];
   readonly ratios?: readonly Ratios[];
+  /** Rounds of the run whose trace is stated: a multiple of 100. Default: 500. */
+  readonly traced?: number;
+  /** The experiment of this paper in which traces of the algorithms are played, if another is cheaper. */
+  readonly algorithmsIn?: string;
   run(task: Task): Promise<readonly Curve[]>;
   /** The number that the paper prints. Null if it prints none. */
   paperValue?(setting: string, algorithm: string, metric: string, at: number): number | null;

@@ -14,6 +14,11 @@ export interface Result {
   readonly paperValue: number | null;
   /** The figure of each run, in order, if ratios are made of them. */
   readonly values?: readonly number[];
+  /** The commit that ran it, and the one that fresh runs have affirmed it with since. */
+  readonly commit?: string;
+  readonly affirmed?: string;
+  /** Names what it rests on, see `tracesOf`. Absent if nothing has affirmed it since traces exist. */
+  readonly trace?: string;
 }
 
 /** Curves of all runs of one algorithm in one setting. */
@@ -119,6 +124,8 @@ export function isTold(ratio: Ratio, share: number): boolean {
 
 /** The name of the metric in rows of ratios. */
 export const ratioName = (metric: string, to: string): string => `${metric} over that of ${to}`;
+/** The algorithm that the ratio of a row is over. Undefined if the row is no ratio. */
+export const rivalOf = ({ metric }: Pick<Result, "metric">): string | undefined => metric.split(ratioName("", ""))[1];
 
 function ratiosOf(paper: Paper, { id }: Experiment, { metric, of, to }: Ratios, series: readonly Series[]): Result[] {
   return [...new Set(series.map(({ setting }) => setting))].flatMap((setting) =>
@@ -135,7 +142,8 @@ function ratiosOf(paper: Paper, { id }: Experiment, { metric, of, to }: Ratios, 
   );
 }
 
-const FIGURES = 5;
+/** Figures of the stored value of a run. */
+export const FIGURES = 5;
 
 /** A metric of each run at a round, to five figures. */
 function valuesAt(runs: Series["runs"], metric: string, at: number): number[] {

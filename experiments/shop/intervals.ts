@@ -27,9 +27,21 @@ interface Conversion {
  */
 export async function intervalCurves(
   shop: Shop,
-  { traffic, run, matured }: { readonly traffic: "uniform" | "own"; readonly run: number; readonly matured: (ageMs: number) => number },
+  {
+    traffic,
+    run,
+    matured,
+    most,
+  }: {
+    readonly traffic: "uniform" | "own";
+    readonly run: number;
+    readonly matured: (ageMs: number) => number;
+    /** Impressions to play. */
+    readonly most: number;
+  },
 ): Promise<readonly Curve[]> {
   const model = await defaultModel(shop, run);
+  const at = AT.filter((each) => each <= most);
   const { recommender, featurize } = model;
   const { policy } = recommender;
   const random = stream("intervals", run);
@@ -43,7 +55,7 @@ export async function intervalCurves(
     "means outside, %": [],
     "posterior means outside, %": [],
   };
-  for (let round = 1; round <= (AT.at(-1) as number); round++) {
+  for (let round = 1; round <= (at.at(-1) as number); round++) {
     const now = START_MS + round * shop.stepMs;
     for (const { impressionId, index, at } of due.filter((each) => each.at <= now)) {
       recommender.convert({ impressionId, reward: 1, at });
@@ -79,7 +91,7 @@ export async function intervalCurves(
     values["means outside, %"].push((100 * outside) / all);
     values["posterior means outside, %"].push((100 * posteriorOutside) / all);
   }
-  return Object.entries(values).map(([metric, each]) => ({ metric, at: AT, values: each }));
+  return Object.entries(values).map(([metric, each]) => ({ metric, at, values: each }));
 }
 
 /** Width of the 95 % interval of Clopper and Pearson for k conversions of n impressions. */

@@ -1,11 +1,11 @@
 // Where the figures of a table's row come from: how many runs, and the command that plays them again.
 import { all } from "../papers.ts";
-import { type Result, ratioName } from "../runs/results.ts";
+import { type Result, rivalOf } from "../runs/results.ts";
 
 const distinct = <T>(values: readonly T[]): T[] => [...new Set(values)];
 
 /** The algorithm of a row; of a ratio, the one that it is over. */
-const nameOf = ({ metric, algorithm }: Result): string => metric.split(ratioName("", ""))[1] ?? algorithm;
+const nameOf = (row: Result): string => rivalOf(row) ?? row.algorithm;
 
 /** The number of runs behind rows of results.json. Algorithms with another number than most are named. */
 export function runsOf(rows: readonly Result[]): string {
