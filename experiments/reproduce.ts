@@ -13,7 +13,7 @@ import { figureOf } from "./runs/figure.ts";
 import { Played } from "./runs/played.ts";
 import { type Result, resultsOf, rivalOf, type Series, tableOf, textOf } from "./runs/results.ts";
 import { fingerprint, RunFile } from "./runs/run-file.ts";
-import { presentCommit, readStored, replaced, writeStored } from "./runs/stored-results.ts";
+import { presentCommit, ratiosBeside, readStored, replaced, writeStored } from "./runs/stored-results.ts";
 import { type TraceOf, tracesOf } from "./runs/trace.ts";
 
 const names = all.map(({ id }) => id).join("|");
@@ -228,16 +228,14 @@ for (const [i, played] of queue.entries()) {
 await pool.destroy();
 if (values.keep) {
   const commit = presentCommit();
-  const traceOf = (row: Result): TraceOf | undefined => {
-    const played = queue.find(({ paper, experiment }) => paper.id === row.paper && experiment.id === row.experiment);
-    return played && traces.get(played.experiment);
-  };
-  await writeStored(
-    replaced(
-      stored,
-      results.map((row) => ({ ...row, commit, trace: traceOf(row)?.(row) })),
-    ),
-  );
+  let all = stored;
+  for (const { paper, experiment } of queue) {
+    const dated = (row: Result): Result => ({ ...row, commit, trace: traces.get(experiment)?.(row) });
+    const fresh = results.filter((row) => row.paper === paper.id && row.experiment === experiment.id).map(dated);
+    all = replaced(all, fresh);
+    all = replaced(all, ratiosBeside(paper, experiment, all, fresh).map(dated));
+  }
+  await writeStored(all);
 }
 if (results.length === 0) refuse("All experiments were skipped. Their data is needed: name its folder with --data.");
 print(`\n${results.length} results in ${join(values.out, "results.json")} (${(performance.now() / 1000).toFixed(0)} s)`);

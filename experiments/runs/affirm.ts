@@ -2,7 +2,7 @@
 import type { Played } from "./played.ts";
 import { type Result, rivalOf, type Series } from "./results.ts";
 import { holm } from "./significance.ts";
-import { agreement } from "./stored-results.ts";
+import { agreement, figuresOf } from "./stored-results.ts";
 import type { TraceOf } from "./trace.ts";
 
 /** The stored rows of an experiment, and those of them that are stale: their trace is not that of the code. */
@@ -20,13 +20,15 @@ interface Compared {
   readonly traceOf: TraceOf;
   /** @see agreement */
   readonly p: number | undefined;
+  /** The figure of run 0. */
+  readonly first: number | undefined;
 }
 
 /** Compares stale rows with the fresh runs of their algorithms in their settings. */
 export function comparedRows(stale: readonly Result[], series: readonly Series[], traceOf: TraceOf): Compared[] {
   const runsOf = ({ setting, algorithm }: Pick<Result, "setting" | "algorithm">) =>
     series.find((each) => each.setting === setting && each.algorithm === algorithm)?.runs ?? [];
-  return stale.map((row) => ({ row, traceOf, p: agreement(row, runsOf) }));
+  return stale.map((row) => ({ row, traceOf, p: agreement(row, runsOf), first: figuresOf(row, runsOf)[0] }));
 }
 
 const seriesKey = ({ paper, experiment, setting }: Result, algorithm: string): string =>
@@ -45,9 +47,11 @@ export function affirmedRows(
   const contradicted = told.flatMap(({ row }, i) => (isFar[i] ? [row] : []));
   const far = new Set(contradicted.map((row) => seriesKey(row, row.algorithm)));
   const near = new Set(told.map(({ row }) => seriesKey(row, row.algorithm)).filter((key) => !far.has(key)));
-  const affirmed = compared.flatMap(({ row, traceOf }) => {
+  const affirmed = compared.flatMap(({ row, traceOf, first }) => {
     const names = [row.algorithm, rivalOf(row) ?? row.algorithm];
-    return names.every((name) => near.has(seriesKey(row, name))) ? [{ ...row, affirmed: commit, trace: traceOf(row) }] : [];
+    if (!names.every((name) => near.has(seriesKey(row, name)))) return [];
+    const figure = row.values || rivalOf(row) !== undefined || first === undefined ? {} : { first };
+    return [{ ...row, ...figure, affirmed: commit, trace: traceOf(row) }];
   });
   return { affirmed, contradicted };
 }

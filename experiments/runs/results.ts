@@ -14,6 +14,8 @@ export interface Result {
   readonly paperValue: number | null;
   /** The figure of each run, in order, if ratios are made of them. */
   readonly values?: readonly number[];
+  /** The figure of run 0 otherwise. */
+  readonly first?: number;
   /** The commit that ran it, and the one that fresh runs have affirmed it with since. */
   readonly commit?: string;
   readonly affirmed?: string;
@@ -164,7 +166,8 @@ export function resultsOf(paper: Paper, experiment: Experiment, series: readonly
       const paperValue = experiment.paperValue?.(setting, algorithm, metric, at) ?? null;
       const { mean, standardError } = point;
       const row = { paper: paper.id, experiment: experiment.id, setting, algorithm, metric, at, runs: runs.length, mean, standardError };
-      return [{ ...row, paperValue, ...(compared.includes(metric) && { values: valuesAt(runs, metric, at) }) }];
+      const values = valuesAt(runs, metric, at);
+      return [{ ...row, paperValue, ...(compared.includes(metric) ? { values } : { first: values[0] }) }];
     });
   });
   return [...rows, ...(experiment.ratios ?? []).flatMap((ratios) => ratiosOf(paper, experiment, ratios, series))];

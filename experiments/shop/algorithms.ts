@@ -44,11 +44,19 @@ export const NULL = "default, pending as zero, forgetting null";
 const LESS = 0.11;
 const NULL_LESS = `${NULL}, exploration ${LESS}`;
 
+/** Algorithms of others that take a pending impression for a failure. */
+const OTHERS_AS_ZERO = {
+  linTs: "LinTS, pending as zero",
+  squareCb: "SquareCB, pending as zero",
+  squareCbGreedy: "SquareCB, pending as zero, gamma 10,000",
+  beta: "Beta, pending as zero",
+};
+
 /**
- * The default without knowledge of delays. Its search for changes of rates takes a late conversion for one, and without that search it
- * misses real ones: a comparison is with the better of its settings.
+ * Algorithms without knowledge of delays: the default, and those of others. The default's search for changes of rates takes a late conversion
+ * for one, and without that search it misses real ones: a comparison is with the better of its settings.
  */
-export const AS_ZERO = [CHANGES, NULL, NULL_LESS];
+export const AS_ZERO = [CHANGES, NULL, NULL_LESS, ...Object.values(OTHERS_AS_ZERO)];
 
 const WAITS = "default, waiting";
 const WAITS_NULL = `${WAITS}, forgetting null`;
@@ -64,6 +72,8 @@ export const KNOWN = "default, delays known";
 
 /** Lists that a shop makes without a recommender. */
 export const SHOPS_OWN = ["bestsellers", "bestsellers, epsilon 0.05"];
+
+const byBeta: Algorithm["learner"] = (_, { products }, random) => betaSampling(products.length, random);
 
 const squareCbOf =
   (gamma: number): Algorithm["learner"] =>
@@ -92,7 +102,11 @@ export const algorithms: Readonly<Record<string, Algorithm>> = {
   "LinTS, waiting": { feedback: "waiting", learner: byLinTs },
   "SquareCB, waiting": { feedback: "waiting", learner: squareCbOf(1000) },
   "SquareCB, waiting, gamma 10,000": { feedback: "waiting", learner: squareCbOf(10_000) },
-  "Beta, waiting": { feedback: "waiting", isBlind: true, learner: (_, { products }, random) => betaSampling(products.length, random) },
+  "Beta, waiting": { feedback: "waiting", isBlind: true, learner: byBeta },
+  [OTHERS_AS_ZERO.linTs]: { feedback: "as zero", learner: byLinTs },
+  [OTHERS_AS_ZERO.squareCb]: { feedback: "as zero", learner: squareCbOf(1000) },
+  [OTHERS_AS_ZERO.squareCbGreedy]: { feedback: "as zero", learner: squareCbOf(10_000) },
+  [OTHERS_AS_ZERO.beta]: { feedback: "as zero", isBlind: true, learner: byBeta },
   [SHOPS_OWN[0]]: { feedback: "waiting", isBlind: true, learner: bestsellersOf(0) },
   [SHOPS_OWN[1]]: { feedback: "waiting", isBlind: true, learner: bestsellersOf(0.05) },
   uniform: { feedback: "no delay", isBlind: true, learner: uniform },
