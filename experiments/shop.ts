@@ -29,7 +29,7 @@ function shops(
     ratios: [{ metric: "cumulative regret", of: DEFAULT, to: [...AS_ZERO, ...WAITING, KNOWN, ...SHOPS_OWN] }],
     // The algorithms are the same in all shops, and this one is cheap.
     algorithmsIn: "small-catalogue",
-    traced: 300,
+    traced: 200,
     async run(task: Task): Promise<readonly Curve[]> {
       const { setting, algorithm, run } = task;
       const whole = settings[setting](["shop", id, run]);
@@ -186,6 +186,7 @@ const intervals: Experiment = {
   settings: Object.keys(believing).flatMap((shop) => Object.keys(believed).map((delay) => `${shop}, ${delay}`)),
   algorithms: ["uniform", "own"],
   figures: [],
+  traced: 200,
   reported: ["held, %", "width over exact binomial", "means outside, %", "posterior means outside, %"].flatMap((metric) =>
     ATTENTION.map((at) => ({ metric, at })),
   ),

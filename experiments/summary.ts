@@ -1,10 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { command } from "../cli/command/command.ts";
 import { withTables } from "../cli/command/markdown.ts";
-import { zeroTable } from "./beyond/zero.ts";
+import { zeroTable, zeroWins } from "./beyond/zero.ts";
 import { policiesTable, ratesTable, toldTable } from "./logs/tables.ts";
 import { shopComparisons, shopIntervals, shopOracle, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";
-import { signalsComparisons, signalsTable } from "./signals/tables.ts";
+import { signalsComparisons, signalsTable, signalsWins } from "./signals/tables.ts";
 import { comparisons, drawingOf, withNumbers } from "./summary/choosing.ts";
 import { claimsTable } from "./summary/claims.ts";
 import { DECISION, numbersTable } from "./summary/front.ts";
@@ -23,6 +23,7 @@ async function main(): Promise<void> {
     claims: claimsTable(results),
     goals: goalsTable(results),
     zero: zeroTable(results),
+    "zero-wins": zeroWins(results),
     rhythm: rhythmTable(results),
     "shop-regret": shopTable(results),
     "shop-ratios": shopRatios(results),
@@ -31,6 +32,7 @@ async function main(): Promise<void> {
     "shop-traffic": shopTraffic(results),
     "shop-intervals": shopIntervals(results),
     signals: signalsTable(results),
+    "signals-wins": signalsWins(results),
   };
   await writeFile("docs/research.md", withTables(await readFile("docs/research.md", "utf8"), tables));
   await writeFile("docs/choosing.md", withNumbers(await readFile("docs/choosing.md", "utf8"), results));

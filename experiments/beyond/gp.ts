@@ -64,6 +64,7 @@ const lipschitz: Experiment = {
   settings: ["triangle", "sine"].flatMap((name) => ["no delay", "geometric 20", "geometric 50"].map((law) => `${name}, ${law}`)),
   algorithms: [UCB, liu.ZOOMING],
   figures,
+  traced: 100,
   run(task) {
     const { setting, algorithm } = task;
     const [name] = setting.split(", ");

@@ -1,4 +1,5 @@
 import type { Curve, Experiment, Paper, Ratios } from "./experiment.ts";
+import { holm, pValue } from "./significance.ts";
 
 /** A row of results.json. */
 export interface Result {
@@ -81,6 +82,21 @@ export function verdictOf(ratio: Ratio): "wins" | "loses" | "ties" {
   const { low, high } = intervalOf(ratio);
   if (high < 1) return "wins";
   return low > 1 ? "loses" : "ties";
+}
+
+/** How many ratios win, and how many of these wins remain after Holm's correction for the number of ratios. */
+export function winsOf(ratios: readonly Ratio[]): { readonly wins: number; readonly certain: number } {
+  const certain = holm(
+    ratios.map(({ mean, standardError, runs }) => pValue(standardError === 0 ? 0 : (mean - 1) / standardError, runs - 1)),
+  );
+  const isWin = ratios.map((ratio) => verdictOf(ratio) === "wins");
+  return { wins: isWin.filter(Boolean).length, certain: isWin.filter((wins, i) => wins && certain[i]).length };
+}
+
+/** The same in words. */
+export function winsText(ratios: readonly Ratio[]): string {
+  const { wins, certain } = winsOf(ratios);
+  return `${wins} of ${ratios.length} ratios win, and ${certain} of these wins remain after Holm's correction for ${ratios.length} comparisons`;
 }
 
 /** A ratio with its interval of 95 %. */

@@ -1,7 +1,7 @@
 // Writes the tables and figures of docs/research.md about the shop suite.
 
 import { table } from "../../cli/command/markdown.ts";
-import { intervalOf, type Result, ratioName, ratioText, resolutionOf, verdictOf } from "../runs/results.ts";
+import { intervalOf, type Result, ratioName, ratioText, resolutionOf, verdictOf, winsOf, winsText } from "../runs/results.ts";
 import type { Comparison } from "../summary/choosing.ts";
 import { PROVENANCE, provenance } from "../summary/provenance.ts";
 import { AS_ZERO, algorithms, DEFAULT, KNOWN, SHOPS_OWN, WAITING } from "./algorithms.ts";
@@ -150,6 +150,8 @@ export interface Verdicts {
   readonly rival: string;
   readonly worlds: number;
   readonly wins: number;
+  /** Wins that remain after Holm's correction for the number of worlds. */
+  readonly certain: number;
   readonly ties: number;
   readonly losses: number;
 }
@@ -158,21 +160,25 @@ export interface Verdicts {
 export function verdictsOf(results: readonly Result[]): Verdicts[] {
   const late = worldsOf(results).filter((world) => !atOnce(world));
   return kinds.map(({ label, names }) => {
-    const verdicts = late
-      .map((world) => rivalsIn(results, world, names))
-      .flatMap((rivals) => (rivals.length > 0 ? verdictOf(best(rivals).ratio) : []));
-    const [wins, ties, losses] = ["wins", "ties", "loses"].map((verdict) => verdicts.filter((each) => each === verdict).length);
-    return { rival: label, worlds: verdicts.length, wins, ties, losses };
+    const ratios = late.map((world) => rivalsIn(results, world, names)).flatMap((rivals) => (rivals.length > 0 ? best(rivals).ratio : []));
+    const [ties, losses] = ["ties", "loses"].map((verdict) => ratios.filter((each) => verdictOf(each) === verdict).length);
+    return { rival: label, worlds: ratios.length, ...winsOf(ratios), ties, losses };
   });
 }
 
 /** In how many worlds with late conversions the default wins, ties and loses, beside the better rival of each kind. */
 export function shopVerdicts(results: readonly Result[]): string {
   const lines = verdictsOf(results).map(
-    ({ rival, worlds, wins, ties, losses }) =>
-      `- beside the best that ${rival}, in ${worlds} worlds: it wins in ${wins}, ties in ${ties} and loses in ${losses}`,
+    ({ rival, worlds, wins, certain, ties, losses }) =>
+      `- beside the best that ${rival}, in ${worlds} worlds: it wins in ${wins}, ties in ${ties} and loses in ${losses}; ${certain} of the wins remain after Holm's correction for ${worlds} comparisons`,
   );
-  return ["Where conversions are late, the default has these verdicts:", "", ...lines].join("\n");
+  const oracle = worldsOf(results).flatMap((world) => rivalsIn(results, world, [KNOWN]).map(({ ratio }) => ratio));
+  return [
+    "Where conversions are late, the default has these verdicts:",
+    "",
+    ...lines,
+    `- beside the oracle that knows the delays: ${winsText(oracle)}`,
+  ].join("\n");
 }
 
 /** Where regret does not tell all: the traffic of slow products, runs that stay with another product, and a long horizon. */

@@ -1,7 +1,7 @@
 // Writes the table and the figures of docs/research.md about the signals of a shop.
 
 import { table } from "../../cli/command/markdown.ts";
-import { type Result, ratioName, ratioText, verdictOf } from "../runs/results.ts";
+import { type Result, ratioName, ratioText, verdictOf, winsText } from "../runs/results.ts";
 import type { Comparison } from "../summary/choosing.ts";
 import { PROVENANCE, provenance } from "../summary/provenance.ts";
 
@@ -30,6 +30,9 @@ export function signalsTable(results: readonly Result[]): string {
   });
   return table(["setting", "regret, or error of the estimate", "ratios", ...PROVENANCE], rows, 3);
 }
+
+/** How many of the ratios win, in words. */
+export const signalsWins = (results: readonly Result[]): string => `In this table ${winsText(ofPaper(results).filter(isRatio))}.`;
 
 /** Figures by name: the regret of each algorithm that has played all settings of an experiment. */
 export function signalsComparisons(results: readonly Result[]): Readonly<Record<string, Comparison>> {

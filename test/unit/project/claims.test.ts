@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
-import { zeroTable } from "../../../experiments/beyond/zero.ts";
+import { zeroTable, zeroWins } from "../../../experiments/beyond/zero.ts";
 import {
   type Compared,
   comparedOf,
@@ -22,7 +22,7 @@ import {
   shopTraffic,
   shopVerdicts,
 } from "../../../experiments/shop/tables.ts";
-import { signalsComparisons, signalsTable } from "../../../experiments/signals/tables.ts";
+import { signalsComparisons, signalsTable, signalsWins } from "../../../experiments/signals/tables.ts";
 import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/summary/choosing.ts";
 import { claimsTable } from "../../../experiments/summary/claims.ts";
 import { DECISION, numbersTable } from "../../../experiments/summary/front.ts";
@@ -45,9 +45,12 @@ const tables = {
 const ofLogs = { ratesTable, policiesTable, toldTable };
 const guide = await readFile("docs/choosing.md", "utf8");
 
-it.each([...Object.values(tables), shopVerdicts])("the table %o of docs/research.md is that of experiments/results.json", async (table) => {
-  expect(await readFile("docs/research.md", "utf8")).toContain(table(results));
-});
+it.each([...Object.values(tables), shopVerdicts, zeroWins, signalsWins])(
+  "the table %o of docs/research.md is that of experiments/results.json",
+  async (table) => {
+    expect(await readFile("docs/research.md", "utf8")).toContain(table(results));
+  },
+);
 
 it.each(Object.values(ofLogs))("the table %o of docs/real-logs.md is that of experiments/results.json", async (table) => {
   expect(await readFile("docs/real-logs.md", "utf8")).toContain(table(results));

@@ -1,0 +1,35 @@
+import { readFile } from "node:fs/promises";
+import { expect, it } from "vitest";
+import { all } from "../../../experiments/papers.ts";
+import type { Result } from "../../../experiments/runs/results.ts";
+import { tracesOf } from "../../../experiments/runs/trace.ts";
+
+const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
+
+/** Experiments whose rows are older than traces, and take too long to run again. Do not add any. */
+const UNTRACED = ["beyond: alarm, intervals, rhythm", "calandriello: figures-3-4"].flatMap((line) => {
+  const [paper, ids] = line.split(": ");
+  return ids.split(", ").map((id) => `${paper} ${id}`);
+});
+
+it("each row of results.json states its commit", () => {
+  for (const { commit, affirmed } of results) {
+    expect(commit).toMatch(/^[0-9a-f]{8}$/);
+    expect(affirmed ?? commit).toMatch(/^[0-9a-f]{8}$/);
+  }
+});
+
+it.each(all)("no row of $id is stale", async (paper) => {
+  const rowsOf = (id: string): Result[] => results.filter((row) => row.paper === paper.id && row.experiment === id);
+  const own = paper.experiments.filter(({ id }) => rowsOf(id).length > 0);
+  const traces = await tracesOf(paper, own);
+  for (const experiment of own) {
+    const traceOf = traces.get(experiment);
+    // It needs data.
+    if (!traceOf) continue;
+    const untraced = UNTRACED.includes(`${paper.id} ${experiment.id}`);
+    const stale = rowsOf(experiment.id).filter((row) => row.trace !== traceOf(row) && !(untraced && row.trace === undefined));
+    const names = [...new Set(stale.map(({ setting, algorithm }) => `${experiment.id}, ${setting}, ${algorithm}`))];
+    expect(names, `npm run reproduce -- --paper ${paper.id} --experiment ${experiment.id} --affirm`).toEqual([]);
+  }
+});
