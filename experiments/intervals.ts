@@ -5,23 +5,31 @@ import { Tinypool } from "tinypool";
 import { command, UsageError, type Values, wholeNumber } from "../cli/command/command.ts";
 import { withTables } from "../cli/command/markdown.ts";
 import { progressBar } from "../cli/command/progress.ts";
-import { type Coverage, coverageOf, coverageTable } from "./intervals/coverage.ts";
+import { agreementOf, type Coverage, coverageOf, coverageTable } from "./intervals/coverage.ts";
 import type { Stated, StatedFigure } from "./intervals/stated-figure.ts";
 import { figures } from "./intervals/table.ts";
+import { traceOf } from "./intervals/trace.ts";
+import { holm } from "./runs/significance.ts";
+import { presentCommit } from "./runs/stored-results.ts";
 
 const RESULTS = "experiments/intervals.json";
 const DOCUMENT = "docs/intervals.md";
 /** Worlds that a thread simulates before it reports. */
 const TOGETHER = 10;
+/** Share of the worlds that affirms a row. */
+const AFFIRMING = 0.1;
+
+const readRows = async (): Promise<Coverage[]> => JSON.parse(await readFile(RESULTS, "utf8"));
 
 const USAGE = `Simulates worlds whose truth is known, and counts how often each stated 95 % interval holds it.
 
-Usage: npm run intervals -- [--figure ID] [--only TEXT]... [--runs N] [--write]
+Usage: npm run intervals -- [--figure ID] [--only TEXT]... [--runs N] [--write | --affirm]
 
   --figure ID  one figure only: ${figures.map(({ id }) => id).join(", ")}
   --only TEXT  only worlds whose name has this text; may be repeated
   --runs N     simulated worlds for each setting (default: the figure's own number)
   --write      keep the results in ${RESULTS}, and the tables in ${DOCUMENT}
+  --affirm     simulate only worlds whose rows are stale, by default a tenth of them, and affirm the rows that agree with it
 
 Example: npm run intervals -- --figure ${figures[0]?.id} --only "half slow" --runs 100`;
 
@@ -30,6 +38,7 @@ const options = {
   only: { type: "string", multiple: true },
   runs: { type: "string" },
   write: { type: "boolean", default: false },
+  affirm: { type: "boolean", default: false },
 } as const;
 
 async function main(values: Values<typeof options>): Promise<void> {
@@ -42,10 +51,20 @@ async function main(values: Values<typeof options>): Promise<void> {
   if (chosen.length === 0) throw new UsageError(`--only: expected a part of the name of a world, got ${values.only?.join(", ")}`);
   const runs = values.runs === undefined ? undefined : wholeNumber("--runs", values.runs, 1);
   const pool = new Tinypool({ filename: new URL("./intervals/pool-worker.ts", import.meta.url).href, maxThreads: availableParallelism() });
+  const commit = presentCommit();
   for (const figure of chosen) {
-    const rows = await simulated(pool, figure, runs ?? figure.runs);
+    const trace = values.write || values.affirm ? await traceOf(figure) : undefined;
+    const stale = (await readRows()).filter((row) => row.figure === figure.id && row.trace !== trace);
+    const settings = values.affirm ? figure.settings.filter((setting) => stale.some((row) => row.setting === setting)) : figure.settings;
+    if (settings.length === 0) continue;
+    const rows = await simulated(pool, { ...figure, settings }, runs ?? Math.ceil(figure.runs * (values.affirm ? AFFIRMING : 1)));
     console.log(`\n${figure.title}\n\n${coverageTable(rows)}`);
-    if (values.write) await keep(figure, rows);
+    if (values.write)
+      await keep(
+        figure,
+        rows.map((row) => ({ ...row, commit, trace })),
+      );
+    if (values.affirm) await affirm(figure, stale, rows, { affirmed: commit, trace });
   }
   await pool.destroy();
 }
@@ -70,9 +89,30 @@ async function simulated(pool: Tinypool, { id, settings }: StatedFigure, runs: n
   return rows.flat();
 }
 
+/** Affirms the stale rows that fresh worlds agree with. The exit code is 1 if some do not. */
+async function affirm(
+  figure: StatedFigure,
+  stale: readonly Coverage[],
+  fresh: readonly Coverage[],
+  dated: Partial<Coverage>,
+): Promise<void> {
+  const pairs = stale.flatMap((row) => {
+    const own = fresh.find(({ setting, metric }) => setting === row.setting && metric === row.metric);
+    return own ? [{ row, own }] : [];
+  });
+  const isFar = holm(pairs.map(({ row, own }) => agreementOf(row, own)));
+  const far = new Set(pairs.flatMap(({ row }, i) => (isFar[i] ? [row.setting] : [])));
+  for (const setting of far) console.log(`contradicted: ${figure.id}, ${setting}`);
+  if (far.size > 0) process.exitCode = 1;
+  await keep(
+    figure,
+    stale.flatMap((row) => (far.has(row.setting) ? [] : [{ ...row, ...dated }])),
+  );
+}
+
 /** Replaces the rows of some worlds in the results, and the figure's table in the document. */
 async function keep({ id }: StatedFigure, rows: readonly Coverage[]): Promise<void> {
-  const before: Coverage[] = JSON.parse(await readFile(RESULTS, "utf8"));
+  const before = await readRows();
   const isPlayed = ({ figure, setting }: Coverage): boolean => rows.some((row) => row.figure === figure && row.setting === setting);
   const known = [...rows, ...before.filter((row) => !isPlayed(row))];
   const all = figures.flatMap((figure) =>

@@ -1,4 +1,5 @@
 import { table } from "../../cli/command/markdown.ts";
+import { pValue } from "../runs/significance.ts";
 import type { Stated } from "./stated-figure.ts";
 
 /** How often the intervals of one metric hold the truth, over all worlds of a setting. */
@@ -19,6 +20,11 @@ export interface Coverage {
   readonly ratio: number | null;
   /** Mean width over that of an ideal interval. Null if no ideal is known. */
   readonly width: number | null;
+  /** The commit that ran it, and the one that has affirmed it with fresh worlds since. */
+  readonly commit?: string;
+  readonly affirmed?: string;
+  /** Names what the figure states in a few worlds, see `traceOf`. */
+  readonly trace?: string;
 }
 
 /** Counts by metric, in order of appearance. */
@@ -41,6 +47,29 @@ export function coverageOf(figure: string, setting: string, runs: number, all: r
       };
     },
   );
+}
+
+/** The p-value of the hypothesis that two rows of one world hold equally often, and say "too few" equally often. */
+export function agreementOf(one: Coverage, other: Coverage): number {
+  const counts = ({ worlds, tooFew, held }: Coverage) => ({
+    worlds,
+    few: worlds * tooFew,
+    missed: worlds * (1 - tooFew) * (1 - (held ?? 1)),
+  });
+  const [a, b] = [counts(one), counts(other)];
+  const [few, missed] = [
+    sharesDiffer(a.few, a.worlds, b.few, b.worlds),
+    sharesDiffer(a.missed, a.worlds - a.few, b.missed, b.worlds - b.few),
+  ];
+  return Math.min(1, 2 * Math.min(few, missed));
+}
+
+/** The p-value of two shares. **Source:** the difference of arcsines, which are normal. */
+function sharesDiffer(a: number, ofA: number, b: number, ofB: number): number {
+  if (ofA < 1 || ofB < 1) return 1;
+  // Anscombe 1948.
+  const angle = (count: number, of: number): number => Math.asin(Math.sqrt((count + 0.375) / (of + 0.75)));
+  return pValue(((angle(a, ofA) - angle(b, ofB)) * 2) / Math.sqrt(1 / ofA + 1 / ofB), 1e9);
 }
 
 /** Standard errors beyond which a share is outside the promise of 93 to 98 % by more than chance. */

@@ -15,20 +15,23 @@ const SHARES = [0.2, 0.5, 0.85];
 /** Width of a 95 % interval of a share that is counted in so many. */
 const ideal = (share: number, count: number): number => 2 * 1.96 * Math.sqrt((share * (1 - share)) / count);
 
-/** The figures of the SDK. */
+/** The figures of the SDK, as of the time until which all conversions are known. */
 function estimated(shop: DelayShop): Stated[] {
-  const { windowMs, shown, known, rate } = shop;
+  const { windowMs, known, rate, until } = shop;
+  const shown = shop.shown.filter(({ shownAt }) => shownAt <= until);
   const estimate = new DelayEstimate({ window: windowMs });
-  for (const { shownAt } of shown) estimate.show(shownAt);
-  for (const { shownAt, at, arrivedAt } of known) estimate.convert({ shownAt, at, arrivedAt });
-  estimate.advance(NOW);
+  for (const { shownAt, product } of shown) estimate.show(shownAt, 1, `${product}`);
+  for (const { product, ...conversion } of known) estimate.convert({ ...conversion, product: `${product}` });
+  estimate.advance(until);
   const { followed } = estimate;
   const { delays, probability, low, high } = estimate.distribution(followed);
   const points = Array.from(delays, (delayMs, i) => ({ delayMs, probability: probability[i], low: low[i], high: high[i] }));
   const { rate: value, ...interval } = estimate.rateInterval();
+  const { expected, low: least, high: most } = estimate.toComeInterval(until);
   return [
     ...bandOf("F, SDK", shop, points, followed),
     ...(rate ? [stated("rate, SDK", { value, ...interval }, rate(followed), ideal(rate(followed), shown.length))] : []),
+    stated("to come, SDK", { value: expected, low: least, high: most }, shop.toCome(followed, until)),
   ];
 }
 
@@ -69,7 +72,7 @@ function measured(shop: DelayShop): Stated[] {
     return [typeof row.caught === "number" ? stated(metric, { value: row.caught, low: row.low, high: row.high }, truth) : few(metric)];
   });
   const [least, most] = delay.toComeInterval;
-  const coming = stated("to come", { value: delay.toCome, low: least, high: most }, toCome(followed));
+  const coming = stated("to come", { value: delay.toCome, low: least, high: most }, toCome(followed, NOW));
   return [...bandOf("F", shop, delay.distribution, delay.followedMs), ...rates, coming, ...(below ? quantiles : []), ...caught];
 }
 
@@ -128,6 +131,12 @@ export const delayLaw: StatedFigure = {
   title: "Delays: the distribution, the conversion rate, conversions to come, quantiles and shorter windows",
   settings: Object.keys(delayWorlds),
   runs: 300,
+  traced: [
+    "daily batches, steady, 50",
+    "an hour or a week, half slow, steady, 50",
+    "lognormal, half slow, the last 3 of 21 days slow, 200",
+    "lognormal, 4 days old, nightly uploads, 200",
+  ],
   async run(setting, run) {
     const shop = delayShop(setting, run);
     return shop.known.length === 0 ? [] : [...estimated(shop), ...measured(shop)];

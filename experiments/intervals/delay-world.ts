@@ -81,10 +81,12 @@ export interface DelayShop {
   readonly shown: readonly Shown[];
   /** The conversions that are known by now. */
   readonly known: readonly Known[];
+  /** The time until which all conversions are known. */
+  readonly until: number;
   /** Number of conversions that come within their windows. */
   readonly total: number;
-  /** Conversions within a time that are not known yet. */
-  toCome(withinMs: number): number;
+  /** Number of conversions within a time that happen after `until`, or are not known by now: of impressions shown by then. */
+  toCome(withinMs: number, shownBy: number): number;
   /** Share of impressions that convert within a time, if the rate is the same at all times. */
   rate?(withinMs: number): number;
   /** Share of conversions within a time, if it is the same at all times. */
@@ -117,8 +119,9 @@ export function delayShop(name: string, run: number): DelayShop {
   const counts = Array.from({ length: PRODUCTS }, (_, product) => shown.filter((each) => each.product === product).length);
   const below = (ms: number): number => counts.reduce((sum, count, product) => sum + count * lawOf(product).below(ms), 0) / shown.length;
   return {
-    ...{ windowMs, shown, known, total: came.length },
-    toCome: (ms) => came.filter(({ shownAt, at, arrivedAt }) => arrivedAt > NOW && at - shownAt <= ms).length,
+    ...{ windowMs, shown, known, until: nightly ? Math.floor(NOW / DAY) * DAY : NOW, total: came.length },
+    toCome: (withinMs, shownBy) =>
+      came.filter(({ shownAt, at, arrivedAt }) => arrivedAt > NOW && at - shownAt <= withinMs && shownAt <= shownBy).length,
     ...(traffic !== "a growing rate" && { rate: (ms: number) => RATE * below(ms) }),
     ...(traffic !== "the last 3 of 21 days slow" && { below }),
   };

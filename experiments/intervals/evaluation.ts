@@ -232,5 +232,6 @@ export const evaluation: StatedFigure = {
   title: "Reward of another policy, from a log (`evaluate`, `evaluateLists`)",
   settings: [...Object.keys(worlds), ...LISTS],
   runs: 300,
+  traced: ["500 decisions", "lognormal, 14 days", "half slow, 10 days, always a slow action", "a funnel", "a sampled log", "600 lists"],
   run: (setting, run) => (setting in worlds ? decisionsOf(setting, run) : listsOf(setting, run)),
 };

@@ -84,6 +84,7 @@ export const examination: StatedFigure = {
   title: "Examination of places (`estimateExamination`, dashboard)",
   settings: Object.keys(WORLDS),
   runs: 300,
+  traced: ["500 conversions, four places", "500 conversions, delays of days", "500 conversions, lists of a policy"],
   async run(setting, run): Promise<readonly Stated[]> {
     const world = WORLDS[setting];
     const draw = stream("examination", setting, run);

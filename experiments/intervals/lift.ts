@@ -40,6 +40,7 @@ export const lift: StatedFigure = {
   title: "Lift of the policy over the holdout, at 28 daily looks together",
   settings: Object.keys(WORLDS),
   runs: 300,
+  traced: ["100 conversions, a lift of 20 %"],
   async run(setting, run): Promise<readonly Stated[]> {
     const world = WORLDS[setting](run);
     const all = shownLists({ ...world, seed: `lift ${setting} ${run}` });

@@ -95,6 +95,7 @@ export const means: StatedFigure = {
   title: "Average reward of an impression of each product, over the visitors that it met, as explanations state it",
   settings: Object.keys(worlds).flatMap((world) => traffics.map((traffic) => `${world}, ${traffic} traffic`)),
   runs: 30,
+  traced: ["ten products, one-hot, at once, uniform traffic"],
   async run(setting, run) {
     const name = Object.keys(worlds).find((each) => setting.startsWith(each)) as string;
     const { shop: open, sales } = worlds[name];

@@ -42,6 +42,7 @@ export const slowLift: StatedFigure = {
   title: "Lift of a policy that prefers a slow product, which is better: the first decision at 21 daily looks",
   settings: Object.keys(WORLDS),
   runs: 300,
+  traced: ["it has learnt so before"],
   async run(setting, run): Promise<readonly Stated[]> {
     const all = shownIn(setting, run);
     let first: { day: number; isRight: boolean } | undefined;

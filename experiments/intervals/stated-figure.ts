@@ -5,6 +5,8 @@ export interface Stated {
   /** "below": the truth lies below the interval. */
   readonly result: "held" | "below" | "above" | "too few" | "no interval";
   readonly value?: number;
+  readonly low?: number;
+  readonly high?: number;
   readonly truth?: number;
   /** Width of the interval over that of an ideal one, which knows every outcome. */
   readonly width?: number;
@@ -18,6 +20,8 @@ export interface StatedFigure {
   readonly settings: readonly string[];
   /** Default number of simulated worlds for each setting. */
   readonly runs: number;
+  /** Cheap settings, whose first worlds give the trace of the figure. */
+  readonly traced: readonly string[];
   /** Simulates one world. All random numbers derive from the figure's id, the setting and the run. */
   run(setting: string, run: number): Promise<readonly Stated[]>;
 }
@@ -31,7 +35,15 @@ interface Interval {
 /** Compares an interval with the truth. `ideal`: the width of an interval that knows every outcome. */
 export function stated(metric: string, { value, low, high }: Interval, truth: number, ideal?: number): Stated {
   const result = truth < low ? "below" : truth > high ? "above" : "held";
-  return { metric, result, ...(value !== undefined && { value }), truth, ...(ideal !== undefined && { width: (high - low) / ideal }) };
+  return {
+    metric,
+    result,
+    ...(value !== undefined && { value }),
+    low,
+    high,
+    truth,
+    ...(ideal !== undefined && { width: (high - low) / ideal }),
+  };
 }
 
 export const few = (metric: string): Stated => ({ metric, result: "too few" });

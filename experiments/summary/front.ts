@@ -27,7 +27,7 @@ export function numbersTable(results: readonly Result[], decision: number): stri
     ["measured", "result", "command"],
     [
       [
-        "conversions missed in 3,000 rounds: by the default; by the best of four policies that take pending for zero; at random",
+        "conversions missed in 3,000 rounds, in one of three settings: by the default; by the best of four policies that take pending for zero; at random",
         regrets.join("; "),
         `\`npm run reproduce -- --paper beyond --experiment vernade --setting "${setting}" --runs 50\``,
       ],

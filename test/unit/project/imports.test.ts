@@ -210,6 +210,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
       "src/simulation",
       "src/comparison",
       "experiments",
+      "experiments/runs",
       "experiments/shop",
       "cli/command",
       "cli/evaluate",

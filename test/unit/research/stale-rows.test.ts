@@ -1,9 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
+import type { Coverage } from "../../../experiments/intervals/coverage.ts";
+import { figures } from "../../../experiments/intervals/table.ts";
+import { traceOf } from "../../../experiments/intervals/trace.ts";
 import { all } from "../../../experiments/papers.ts";
 import type { Result } from "../../../experiments/runs/results.ts";
 import { tracesOf } from "../../../experiments/runs/trace.ts";
 
+const intervals: Coverage[] = JSON.parse(await readFile("experiments/intervals.json", "utf8"));
 const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
 
 /** Experiments whose rows are older than traces, and take too long to run again. Do not add any. */
@@ -17,6 +21,13 @@ it("each row of results.json states its commit", () => {
     expect(commit).toMatch(/^[0-9a-f]{8}$/);
     expect(affirmed ?? commit).toMatch(/^[0-9a-f]{8}$/);
   }
+});
+
+it.each(figures)("no row of $id in intervals.json is stale", async (figure) => {
+  const trace = await traceOf(figure);
+  const own = intervals.filter((row) => row.figure === figure.id);
+  const names = own.filter((row) => row.trace !== trace).map(({ setting }) => setting);
+  expect([...new Set(names)], `npm run intervals -- --figure ${figure.id} --affirm`).toEqual([]);
 });
 
 it.each(all)("no row of $id is stale", async (paper) => {
