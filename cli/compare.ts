@@ -11,6 +11,7 @@ import { ComparisonError, checkArms, type LoggedArms, loggedArms } from "./compa
 import { repeatedLines } from "./evaluate/repeated-lines.ts";
 import { LogMismatch } from "./log/event-line.ts";
 import { linesOf } from "./log/event-log.ts";
+import { lateLines } from "./log/late-lines.ts";
 import { textLines } from "./log/text-lines.ts";
 
 const usage = (called: string): string => `Compares the conversion rates of a policy and of its random holdout, before windows close.
@@ -46,8 +47,9 @@ async function main({ goal, json, ...values }: Values<typeof options>, file: str
   const [checked, done] = bars.updates;
   const arms = await loggedArms(log, goal, { checked, counted: done }).finally(bars.stop);
   checkArms(arms);
-  const { counts, windows, end: now, model, unassigned, repeated } = arms;
+  const { counts, windows, end, completeUntil, model, unassigned, repeated } = arms;
   const results = arms.goals.map((each) => {
+    const now = completeUntil.get(each) ?? end;
     const lift = liftOf(counts, each, windows, { alpha, now, ...(effect !== undefined && { effect }) });
     return { model, ...lift, goal: nameOf(each), mismatch: mismatchOf(lift), unassigned, repeated };
   });
@@ -73,7 +75,22 @@ const CLOSED =
 type Result = GoalLift & { readonly model: string; readonly mismatch: number | null };
 
 function report(
-  { model, goal, windowMs, withinMs, currency, difference, relative, decided, basis, policy, holdout, shares, mismatch }: Result,
+  {
+    model,
+    goal,
+    completeUntil,
+    windowMs,
+    withinMs,
+    currency,
+    difference,
+    relative,
+    decided,
+    basis,
+    policy,
+    holdout,
+    shares,
+    mismatch,
+  }: Result,
   { end, unassigned, repeated }: LoggedArms,
 ): string {
   const row = (name: string, { lists, impressions, conversions, rate }: LiftedArm): string =>
@@ -87,7 +104,8 @@ function report(
     : `${percent(difference.value)}${relative === null ? "" : ` (${percent(relative)} of the holdout's rate)`}, interval at all looks ${percent(difference.low)} to ${percent(difference.high)}`;
   const better = !isTooFew(difference) && difference.low > 0 ? "policy" : "holdout";
   return [
-    `model ${model}, goal ${goal} within ${(withinMs / 3_600_000).toFixed(1)} h${withinMs < windowMs ? " so far" : ""}, as of ${new Date(end).toISOString()}${amounts}`,
+    `model ${model}, goal ${goal} within ${(withinMs / 3_600_000).toFixed(1)} h${withinMs < windowMs ? " so far" : ""}, as of ${new Date(completeUntil).toISOString()}${amounts}`,
+    ...lateLines({ asOf: completeUntil, completeUntil, end }),
     `${"".padEnd(10)}${"lists".padStart(9)}${"impressions".padStart(13)}${"conversions".padStart(13)}${"corrected rate".padStart(16)}`,
     row("policy", policy),
     row("holdout", holdout),

@@ -19,6 +19,7 @@ import { type Source, type SourceDecision, SourceError, type SourceOptions } fro
 import { withinLines } from "./evaluate/within-lines.ts";
 import { type EventLine, type HeadLine, LogMismatch } from "./log/event-line.ts";
 import { linesOf } from "./log/event-log.ts";
+import { lateLines } from "./log/late-lines.ts";
 import { textLines } from "./log/text-lines.ts";
 import { LogError } from "./replay/open-bandit.ts";
 
@@ -34,7 +35,8 @@ Usage: ${called} EVENTS (--policy ID | --action ID) [--lists] [--options JSON] [
   --action ID     evaluate the policy that always takes this action
   --lists         evaluate whole lists instead of their first place, with examination weights estimated from the log
   --options JSON  options of the policy; its dimension defaults to the log's
-  --as-of TIME    ignore conversions after this time: ISO 8601 with a zone or ms since 1970; default and latest: the end of the log
+  --as-of TIME    ignore conversions after this time: ISO 8601 with a zone or ms since 1970; latest: the end of the log; default: that, or if
+                  conversions are reported late, as in a nightly upload, the time until which the log has them
   --split SHARE   share of decisions, oldest first, that teach the policy and the reward model, with the conversions known by
                   then; the others are evaluated; default 0.5
   --part PART     the part that is evaluated, younger or older; default younger. The older one has seen more refunds
@@ -77,10 +79,10 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
   if (asOf !== undefined) checkAsOf(asOf, source);
   const currency = currencyOf(source.goals ?? null);
   if (lists) {
-    const { window, goals, reward, end } = source;
+    const { window, goals, reward, completeUntil } = source;
     const request = {
       policy: descriptorOf(id, own, source),
-      asOf: asOf ?? end,
+      asOf: asOf ?? completeUntil,
       window,
       goals,
       reward,
@@ -100,7 +102,7 @@ async function main(values: Values<typeof options>, file: string): Promise<void>
   const request = {
     log,
     policy,
-    asOf: asOf ?? source.end,
+    asOf: asOf ?? source.completeUntil,
     window,
     goals,
     reward,
@@ -206,10 +208,11 @@ const iso = (time: number): string => new Date(time).toISOString();
 /** A mean weight above this is no chance with fifty effective decisions. */
 const MOST_WEIGHT = 1.5;
 
-function report(name: string, { leftOut, goals, repeated, window }: Source, evaluation: Evaluation): string {
+function report(name: string, { leftOut, goals, repeated, window, completeUntil, end }: Source, evaluation: Evaluation): string {
   const { decisions, immature, weights, support, asOf, since, withinMs, logged, ips, snips, doublyRobust, capped } = evaluation;
   return [
     `${name}, impressions since ${iso(since)}, as of ${iso(asOf)}`,
+    ...lateLines({ asOf, completeUntil, end }),
     `  ${whole.format(decisions.learnt)} decisions for learning, ${whole.format(decisions.evaluated)} evaluated, ${whole.format(decisions.tooYoung)} too young`,
     ...Array.from(leftOut, ([why, count]) => `  ${whole.format(count)} left out: ${why}`),
     ...repeatedLines(repeated),

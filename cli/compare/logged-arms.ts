@@ -23,6 +23,8 @@ export interface LoggedArms {
   readonly model: string;
   /** When the log was exported. */
   readonly end: number;
+  /** The moment until which the log has the conversions of each goal. */
+  readonly completeUntil: ReadonlyMap<string, number>;
   readonly windows: Pick<ModelConfig, "window" | "goals">;
   /** The goals to compare. The empty goal is any. */
   readonly goals: readonly string[];
@@ -67,7 +69,8 @@ export async function loggedArms(
   join.end();
   const counts = arms.counts();
   const { window, goals: declared } = config;
-  return { model, end, windows: { window, goals: declared }, goals, counts, unassigned, repeated };
+  const completeUntil = new Map(goals.map((each) => [each, logged.reports.completeUntil(each === ANY_GOAL ? undefined : [each], end)]));
+  return { model, end, completeUntil, windows: { window, goals: declared }, goals, counts, unassigned, repeated };
 }
 
 function goalsOf({ model, config, configs, reached }: LoggedLines, asked: string | undefined): string[] {

@@ -63,6 +63,7 @@ export async function banditSource(file: string, { progress }: SourceOptions): P
     window: "none",
     reward: { min: 0, max: 1 },
     end,
+    completeUntil: end,
     // A click is in the row of its impression, so none is still to come.
     maturity: () => 1,
   };

@@ -44,13 +44,14 @@ export async function lineSource(log: Log, { progress, checked = () => {}, asOf,
   const { config } = last;
   const { goals, window, reward } = config;
   const shared = new SharedOffers();
+  const completeUntil = distinct.reports.completeUntil(goals ? Object.keys(goals) : undefined, end);
   // The random orders of a minimum share depend on the seed alone.
   const { policy } = await Recommender.create({ policy: uniform(), window: "none", seed: config.seed });
   const isRandom = ({ id, arm, decision, version }: ImpressionLine): boolean =>
     isRandomList(policy, settingAt(settings, version).config, { first: decision?.first ?? id, arm, candidates: decision?.candidates ?? 0 });
   const join = new ConversionJoin<EventDecision, TimedConversion>(awaited, (decision, conversions) => {
     for (const conversion of conversions) checkTime(conversion, decision);
-    decision.conversions = loggedConversions(conversions, { rules: config, shownAt: decision.shownAt, asOf: asOf ?? end });
+    decision.conversions = loggedConversions(conversions, { rules: config, shownAt: decision.shownAt, asOf: asOf ?? completeUntil });
   });
   const [unused, others] = [new Map<string, number>(), new Map<string, number>()];
   const leaveOut = (from: Map<string, number>, why: string): unknown => from.set(why, (from.get(why) ?? 0) + 1);
@@ -81,6 +82,7 @@ export async function lineSource(log: Log, { progress, checked = () => {}, asOf,
     ...(goals && { goals: learntGoals(goals) }),
     reward,
     end,
+    completeUntil,
     repeated,
   };
 }

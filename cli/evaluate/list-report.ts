@@ -1,5 +1,6 @@
 import { estimateExamination, evaluateLists, type ListEvaluationRequest, type PolicyDescriptor } from "afterclick";
 import { counted } from "../command/counted.ts";
+import { lateLines } from "../log/late-lines.ts";
 import { figureRow, shown } from "./figure-row.ts";
 import { repeatedLines } from "./repeated-lines.ts";
 import { rewardUnit } from "./reward-unit.ts";
@@ -26,11 +27,12 @@ const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionD
 export function listReport(
   name: string,
   evaluated: Evaluated,
-  { goals, repeated, window }: Pick<Source, "goals" | "repeated" | "window">,
+  { goals, repeated, window, completeUntil, end }: Pick<Source, "goals" | "repeated" | "window" | "completeUntil" | "end">,
 ): string {
   const { lists, incomplete, examination, examinationWeights, weights, support, logged, itemPosition, positionBased } = evaluated;
   return [
     `${name}, lists since ${new Date(evaluated.since).toISOString()}, as of ${new Date(evaluated.asOf).toISOString()}`,
+    ...lateLines({ asOf: evaluated.asOf, completeUntil, end }),
     `  ${counted(lists.learnt, "list", whole.format(lists.learnt))} for learning, ${whole.format(lists.evaluated)} evaluated, ${whole.format(lists.tooYoung)} too young, ${whole.format(incomplete)} incomplete`,
     `  mean weights: item-position ${shown(weights.itemPosition)}, position-based ${shown(weights.positionBased)}`,
     `  support: the log could have had ${percent.format(support.itemPosition)} of this policy's items at their places`,

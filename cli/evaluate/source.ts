@@ -1,3 +1,5 @@
+// A log of decisions as a policy is evaluated on it, whatever its format.
+
 import type { Families, Goals, LoggedDecision, LoggedList } from "afterclick";
 
 /** A decision with the ids of its candidates. */
@@ -39,12 +41,14 @@ export interface Source {
   readonly reward: { readonly min: number; readonly max: number };
   /** End of the log, in ms since 1970. */
   readonly end: number;
+  /** The moment until which the log has all conversions. Earlier than its end if they are reported late. */
+  readonly completeUntil: number;
   /** Share of conversions that have come by an age in ms. Absent if the log has to tell it. */
   maturity?(ageMs: number): number;
 }
 
 export interface SourceOptions {
-  /** Later conversions are ignored. In ms since 1970; default: the end of the log. */
+  /** Later conversions are ignored. In ms since 1970; default: `completeUntil` of the log. */
   readonly asOf?: number;
   /** Whether lists are asked for. */
   readonly lists?: boolean;

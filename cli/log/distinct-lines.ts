@@ -5,6 +5,7 @@ import { AwaitedConversions } from "./awaited.ts";
 import { Column } from "./column.ts";
 import { type EventLine, type HeadLine, LogMismatch, nameOf, type Origin } from "./event-line.ts";
 import { IdTable } from "./id-table.ts";
+import { LoggedReports } from "./logged-reports.ts";
 
 const PROGRESS_EVERY = 256;
 
@@ -33,6 +34,7 @@ export interface DistinctLines {
   readonly events: number;
   /** Number of lines that stood in the log before. */
   readonly repeated: number;
+  readonly reports: LoggedReports;
   /** Numbers of impressions. */
   readonly ids: IdTable;
   /** Conversions that the present reading has not come to. */
@@ -55,6 +57,7 @@ interface Standing {
 export async function distinctLines(log: Log, { progress, keeps, visit }: Reading): Promise<DistinctLines> {
   const ids = new IdTable();
   const awaited = new AwaitedConversions();
+  const reports = new LoggedReports();
   /** Each shard numbers its lines by itself. */
   const shards = new Map<number, Standing>();
   const exports: { readonly after: number; readonly exportedAt: number }[] = [];
@@ -80,6 +83,7 @@ export async function distinctLines(log: Log, { progress, keeps, visit }: Readin
     visit?.(line);
     const { places, identities } = standingOf(line);
     const identity = ids.add(identityOf(line));
+    reports.note(line, identity);
     const before = places.get(line.seq);
     if (before > 0) {
       if (identities.get(line.seq) !== identity) throw differing(await lineAt(log, before), line);
@@ -115,7 +119,7 @@ export async function distinctLines(log: Log, { progress, keeps, visit }: Readin
   }
 
   const ordered = Array.from(marks.values()).sort((a, b) => a.seq - b.seq);
-  return { model: head?.model ?? "", end, marks: ordered, events, repeated, ids, awaited, lines };
+  return { model: head?.model ?? "", end, marks: ordered, events, repeated, reports, ids, awaited, lines };
 }
 
 function checkSame(before: HeadLine, head: HeadLine): void {
