@@ -132,10 +132,7 @@ export async function evaluateLists(request: ListEvaluationRequest): Promise<Lis
     lists: { learnt: learning[1] - learning[0], evaluated, tooYoung },
     weights: {
       itemPosition: meanOf(rows, (row) => row.itemPosition),
-      positionBased: meanOf(
-        rows.map((row) => ({ ...row, count: row.count * row.examination })),
-        (row) => row.positionBased,
-      ),
+      positionBased: meanOf(rows, (row) => row.examination * row.positionBased) / (meanOf(rows, (row) => row.examination) || 1),
     },
     support: { itemPosition: itemPosition.support, positionBased: positionBased.support },
     logged: figures({ weight: ONE, examined: ONE }).figure,

@@ -2,6 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { loggedArms } from "../../../../cli/compare/logged-arms.ts";
+import { lineSource } from "../../../../cli/evaluate/event-source.ts";
 import type { EventLine, HeadLine } from "../../../../cli/log/event-line.ts";
 import { needsOf } from "../../../../cli/log/needs.ts";
 import { Ledger } from "../../../../cli/verify/ledger.ts";
@@ -15,7 +16,7 @@ import { configuration, headOf } from "../../../support/logs/registered-log.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
-const EVENTS = 200_000;
+const EVENTS = 100_000;
 /** One impression of so many converts, soon. */
 const CONVERTED = 20;
 
@@ -46,7 +47,7 @@ function* lines(end: () => void): Generator<HeadLine | EventLine> {
       reward: null,
       converted: false,
     };
-    const shown = { type: "impression", seq, ...impression, version: 1, context, decision, shownAt, features: [0, 0], hashes: [] };
+    const shown = { type: "impression", seq, ...impression, version: EVENTS + 1, context, decision, shownAt, features: [0, 0], hashes: [] };
     const conversion = {
       type: "conversion",
       seq,
@@ -89,4 +90,19 @@ it("verifies with less than 64 bytes per event", async () => {
   }
   expect((bytesHeld() - before) / EVENTS).toBeLessThan(64);
   expect([ledger, lengths]).toBeDefined();
+});
+
+it("holds less than 350 bytes per decision that is to be evaluated, whatever the catalogue and the context", async () => {
+  const before = bytesHeld();
+  const content = { size: 500, changed: Array.from({ length: 500 }, (_, i) => [i, { id: i ? `hat ${i}` : "hat" }]) };
+  const catalogue = { type: "mark", seq: 1, mark: "actions", content } as unknown as EventLine;
+  async function* withCatalogue() {
+    for (const line of lines(() => {})) {
+      yield line;
+      if (line.type === "mark") yield { ...catalogue, seq: EVENTS + 1 };
+    }
+  }
+  const source = await lineSource(withCatalogue, { progress() {} });
+  expect(source.decisions.length).toBeGreaterThan(0.9 * EVENTS);
+  expect((bytesHeld() - before) / source.decisions.length).toBeLessThan(350);
 });
