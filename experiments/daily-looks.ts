@@ -1,7 +1,8 @@
 import { DelayEstimate } from "afterclick";
 import { type ArmComparison, compareArms } from "../src/comparison/arm-comparison.ts";
 import { type ArmStep, armSteps } from "../src/comparison/arm-step.ts";
-import { commonLaw } from "../src/comparison/laws.ts";
+import { commonLaw, type Laws } from "../src/comparison/laws.ts";
+import { type ArmDelays, ProductDelays } from "../src/comparison/product-laws.ts";
 import { stream } from "../src/simulation/stream.ts";
 
 /** Days of an experiment. A run that never decides counts as so many. */
@@ -93,8 +94,8 @@ export function look(all: readonly Shown[], day: number, test: LookTest, window 
     const of = (arm: Shown["arm"]): ArmStep[] => {
       const own = seen.filter((each) => each.arm === arm && each.stratum === stratum);
       return armSteps(
-        own.map(({ shownAt, size, delays }) => ({
-          ...{ shownAt, size },
+        own.map(({ shownAt, size, product, delays }) => ({
+          ...{ shownAt, size, product: nameOf(product) },
           came: delays.filter((delay) => shownAt + delayed * delay <= day).length,
         })),
         stepOf,
@@ -102,13 +103,31 @@ export function look(all: readonly Shown[], day: number, test: LookTest, window 
     };
     return { control: of("control"), treatment: of("treatment") };
   });
-  const estimate = new DelayEstimate({ window });
-  for (const { shownAt, size } of seen) estimate.show(shownAt, size);
-  for (const { shownAt, delays } of seen) {
-    for (const delay of delays) if (shownAt + delayed * delay <= day) estimate.convert({ shownAt, at: shownAt + delayed * delay });
-  }
-  estimate.advance(day);
-  return compareArms(strata, commonLaw(estimate), { effect: 0.01, now: day });
+  return compareArms(strata, lawsOf(seen, day, { delayed, window }), { effect: 0.01, now: day });
+}
+
+const nameOf = (product = 0): string => String(product);
+
+/** The laws of delays that both arms share, as the lift of the worker states them. */
+function lawsOf(seen: readonly Shown[], day: number, { delayed, window }: { readonly delayed: number; readonly window: number }): Laws {
+  const grid = DelayEstimate.grid(window);
+  const cells = seen.flatMap(({ shownAt, arm, product, delays }): ArmDelays[] => {
+    const cohort = Math.floor(shownAt / grid.cohort);
+    const come = delays.map((delay) => delayed * delay).filter((delay) => shownAt + delay <= day);
+    const age = day - (cohort + 1) * grid.cohort;
+    return come.map((delay) => ({ arm, cohort, age, bin: grid.bin(delay), groups: { [nameOf(product)]: 1 } }));
+  });
+  const shown = seen.map(({ shownAt, size, product }) => ({ age: day - shownAt, groups: { [nameOf(product)]: size } }));
+  const common = (): Laws => {
+    const estimate = new DelayEstimate({ window });
+    for (const { shownAt, size } of seen) estimate.show(shownAt, size);
+    for (const { shownAt, delays } of seen) {
+      for (const delay of delays) if (shownAt + delayed * delay <= day) estimate.convert({ shownAt, at: shownAt + delayed * delay });
+    }
+    estimate.advance(day);
+    return commonLaw(estimate);
+  };
+  return new ProductDelays(cells, window).shared({ control: "control", treatment: "treatment", shown, common });
 }
 
 /** Days until each test decides. Looks are daily. `HORIZON` if it never does, with `<test>Decided` 0. */

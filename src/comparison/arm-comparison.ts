@@ -4,7 +4,7 @@ import { outOfRange, positiveShare } from "../values/argument.ts";
 import { type TooFew, tooFew } from "../values/too-few.ts";
 import type { ArmStep } from "./arm-step.ts";
 import { intervalHalfWidth } from "./confidence-sequence.ts";
-import { binAt, type Law, type Laws } from "./laws.ts";
+import { type Basis, binAt, type Law, type Laws } from "./laws.ts";
 
 /** Lists that were assigned to the arms with one probability. */
 export interface Stratum {
@@ -37,6 +37,7 @@ export interface ArmComparison {
   readonly treatment: number | null;
   /** Rates count conversions within this time: `followed` of the delays. The window, once five conversions have had all of it. */
   readonly within: number;
+  readonly basis: Basis;
   /** Difference for which the interval is narrowest. Null without an interval. */
   readonly effect: number | null;
   readonly difference: Difference | TooFew;
@@ -95,7 +96,7 @@ export function compareArms(strata: readonly Stratum[], laws: Laws, options: Com
   });
   const compared = all.map(({ control, treatment, weight }) => weight > 0 && Math.min(control.lists, treatment.lists) > 1);
   const pairs = all.filter((_, i) => compared[i]);
-  const none = { within, effect: asked ?? null, decided: false, compared };
+  const none = { within, basis: laws.basis, effect: asked ?? null, decided: false, compared };
   if (pairs.length === 0) return { control: null, treatment: null, ...none, difference: tooFew(FEW, LISTS) };
   const total = pairs.reduce((sum, { weight }) => sum + weight, 0);
   const mean = (of: (pair: Pair) => number): number => pairs.reduce((sum, pair) => sum + (pair.weight / total) * of(pair), 0);
@@ -112,7 +113,7 @@ export function compareArms(strata: readonly Stratum[], laws: Laws, options: Com
   // A corrected rate may exceed 1, while F is small.
   const difference = { value: bounded(value, -1), low: bounded(low, -1), high: bounded(high, -1) };
   const rates = { control: bounded(control, 0), treatment: bounded(treatment, 0) };
-  return { ...rates, within, effect, difference, decided: low > 0 || high < 0, compared };
+  return { ...rates, within, basis: laws.basis, effect, difference, decided: low > 0 || high < 0, compared };
 }
 
 /** A fifth of the rate of both arms together, as a power of two times 0.01. */
@@ -144,8 +145,8 @@ function armOf(steps: readonly ArmStep[], laws: Laws, now: number): Arm {
   let [expected, due] = [0, 0];
   for (const step of steps) {
     if (!Number.isFinite(step.shownAt)) throw outOfRange("shownAt", "a finite number", step.shownAt);
-    if (step.shownAt > now) continue;
     const age = now - step.shownAt;
+    if (age < (laws.basis === "all" ? 0 : laws.followed)) continue;
     const bin = binAt(laws.ends, age);
     let own = 0;
     for (const [product, count] of Object.entries(step.groups ?? { "": step.impressions })) {

@@ -22,20 +22,22 @@ export interface ShownList {
   readonly size: number;
   /** Number of its impressions that have converted. */
   readonly came: number;
+  /** The product of all its impressions. Default: one product for all lists. */
+  readonly product?: string;
 }
 
-type Sums = { -readonly [Name in keyof Omit<ArmStep, "groups">]: number };
+type Sums = { -readonly [Name in keyof Omit<ArmStep, "groups">]: number } & { readonly groups: Record<string, number> };
 
 /** Sums lists by step. `stepOf`: names the step of a time. */
 export function armSteps(lists: Iterable<ShownList>, stepOf: (shownAt: number) => number): ArmStep[] {
   const steps = new Map<number, Sums & { readonly start: number }>();
-  for (const { shownAt, size, came } of lists) {
+  for (const { shownAt, size, came, product = "" } of lists) {
     const start = stepOf(shownAt);
     let sums = steps.get(start);
     if (!sums) {
       sums = {
         ...{ start, shownAt: 0, impressions: 0, lists: 0, squares: 0 },
-        ...{ conversions: 0, converted: 0, conversionSquares: 0, products: 0 },
+        ...{ conversions: 0, converted: 0, conversionSquares: 0, products: 0, groups: {} },
       };
       steps.set(start, sums);
     }
@@ -48,6 +50,7 @@ export function armSteps(lists: Iterable<ShownList>, stepOf: (shownAt: number) =
     if (came > 0) sums.converted++;
     sums.conversionSquares += came ** 2;
     sums.products += came * size;
+    sums.groups[product] = (sums.groups[product] ?? 0) + size;
   }
   return Array.from(steps.values(), ({ start, ...sums }) => ({ ...sums, shownAt: start + sums.shownAt / sums.impressions }));
 }

@@ -10,9 +10,13 @@ export interface Law {
   readonly rate: number;
 }
 
+/** The lists that are compared. */
+export type Basis = "all" | "closed windows";
+
 /** The laws of all products, with the same bins. */
 export interface Laws {
-  /** Rates count conversions within this time. */
+  readonly basis: Basis;
+  /** Rates count conversions within this time. Lists with a closed window are as old. */
   readonly followed: number;
   /** Upper ends of the bins, ascending. */
   readonly ends: Float64Array;
@@ -25,13 +29,13 @@ export function commonLaw(estimate: Pick<DelayEstimate, "below" | "distribution"
   const { delays: ends, probability, error } = estimate.distribution(followed);
   const logVariance = error.map((each, bin) => (probability[bin] > 0 ? (each / probability[bin]) ** 2 : 0));
   const law = { below: (age: number) => estimate.below(age), logVariance, rate: 1 };
-  return { followed, ends, of: () => law };
+  return { basis: "all", followed, ends, of: () => law };
 }
 
 /** The law of impressions whose windows have closed: all conversions have come. */
 export function closedLaw(window: number): Laws {
   const law = { below: () => 1, logVariance: Float64Array.of(0), rate: 1 };
-  return { followed: window, ends: Float64Array.of(Number.POSITIVE_INFINITY), of: () => law };
+  return { basis: "closed windows", followed: window, ends: Float64Array.of(Number.POSITIVE_INFINITY), of: () => law };
 }
 
 /** The first bin that ends after an age, or the last one. */

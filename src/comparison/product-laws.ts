@@ -2,7 +2,7 @@
 
 import { binEnd, settingsOf } from "../model/delay/delays.ts";
 import { type Events, lawsDiffer, ownLaw, weightOf } from "../model/delay/pooled-laws.ts";
-import { binAt, type Law, type Laws } from "./laws.ts";
+import { binAt, closedLaw, type Law, type Laws } from "./laws.ts";
 
 /** First conversions of one arm in one cell of the grid of a `DelayEstimate`. */
 export interface ArmDelays {
@@ -23,6 +23,12 @@ interface Shown {
   readonly groups: Readonly<Record<string, number>>;
 }
 
+/**
+ * Squares of a standard normal variable beyond which the delays of arms differ: at 5 %. Before windows have closed, late conversions are
+ * unseen and the test is weak, so less casts doubt on equal delays.
+ */
+const UNLIKE = 3.84;
+const DOUBTFUL = 1;
 /** Conversions of closed windows by which a product's law is known, and the share of the conversions to come that may be of others. */
 const FEW = 5;
 const OTHERS = 0.1;
@@ -89,10 +95,31 @@ export class ProductDelays {
   }
 
   /**
-   * How much the delays of two arms differ: the square of the log-rank statistic, which exceeds 3.84 in one of 20 cases without a
-   * difference. If products differ, arms are compared within each product, because arms may show others.
+   * The laws that two arms share: the common one, or one for each product, if products differ. If the arms differ, or too little is known of
+   * the products, nobody knows what is still to come of open windows.
+   *
+   * @param shown all impressions. @param common states the law of all conversions.
    */
-  contrast(control: string, treatment: string): number {
+  shared({
+    control,
+    treatment,
+    shown,
+    common,
+  }: {
+    readonly control: string;
+    readonly treatment: string;
+    readonly shown: readonly Shown[];
+    readonly common: () => Laws;
+  }): Laws {
+    const contrast = this.#contrast(control, treatment);
+    if (contrast > UNLIKE) return closedLaw(this.#window);
+    if (this.differ) return this.#laws(shown) ?? closedLaw(this.#window);
+    const law = common();
+    return law.followed < this.#window && contrast > DOUBTFUL ? closedLaw(this.#window) : law;
+  }
+
+  /** The square of the log-rank statistic of two arms. If products differ, arms are compared within each, because arms may show others. */
+  #contrast(control: string, treatment: string): number {
     const { differ } = this;
     const [a, b] = [control, treatment].map((name) =>
       this.#eventsBy(({ arm }, product) => (arm === name ? (differ ? product : "") : null)),
@@ -106,7 +133,7 @@ export class ProductDelays {
    *
    * @param shown all impressions.
    */
-  laws(shown: readonly Shown[]): Laws | undefined {
+  #laws(shown: readonly Shown[]): Laws | undefined {
     const weight = weightOf(Array.from(this.#products.values()), this.#common);
     const closed = this.#closed();
     const products = new Map<string, Product>();
@@ -126,7 +153,7 @@ export class ProductDelays {
     const toCome = (each: Product): number => each.rate * (each.shown - each.matured);
     const unknown = Array.from(products).reduce((total, [name, each]) => total + ((closed.get(name) ?? 0) < FEW ? toCome(each) : 0), 0);
     if (!(unknown <= OTHERS * sum(toCome))) return undefined;
-    return { followed: this.#window, ends: this.#ends, of: (product) => products.get(product) as Law };
+    return { basis: "all", followed: this.#window, ends: this.#ends, of: (product) => products.get(product) as Law };
   }
 
   /** Conversions of closed windows by product. */

@@ -3,7 +3,7 @@
 import { DelayEstimate } from "afterclick";
 import { type ArmComparison, compareArms, type Stratum } from "../../../src/comparison/arm-comparison.ts";
 import type { ArmStep } from "../../../src/comparison/arm-step.ts";
-import { closedLaw, commonLaw, type Laws } from "../../../src/comparison/laws.ts";
+import { type Basis, commonLaw, type Laws } from "../../../src/comparison/laws.ts";
 import { ProductDelays } from "../../../src/comparison/product-laws.ts";
 import type { Assignment } from "../../protocol/figures.ts";
 import { type Windows, windowOf } from "../model/goals.ts";
@@ -57,9 +57,6 @@ interface LiftDelays extends Interval, Pick<ArmCounts, "groups"> {
 
 /** Goal of a model that declares none. */
 export const ANY_GOAL = "";
-/** Contrasts of delays above which those of policy and holdout differ: once windows have closed, and before, when late conversions are unseen. */
-const UNLIKE = 3.84;
-const DOUBTFUL = 1;
 /** Probability that any of all intervals misses. */
 export const ALPHA = 0.05;
 
@@ -89,7 +86,7 @@ export interface GoalLift {
   readonly relative: number | null;
   readonly decided: boolean;
   /** The lists that are compared. Before windows close, they tell only if policy and holdout have the same delays. */
-  readonly basis: "all" | "closed windows";
+  readonly basis: Basis;
   /** The shares that the holdout has had. Each is compared by itself. */
   readonly shares: readonly LiftedShare[];
 }
@@ -122,13 +119,7 @@ export function liftOf(counts: LiftCounts, goal: string, windows: Windows, optio
     return { control, treatment };
   });
   const laws = lawsOf(counts, goal, windows, options.now);
-  const basis = laws ? "all" : "closed windows";
-  const counted = (steps: readonly ArmStep[]) => (laws ? steps : steps.filter(({ shownAt }) => shownAt + windowMs <= options.now));
-  const { control, treatment, within, compared, effect, difference, decided } = compareArms(
-    strata.map((stratum) => ({ control: counted(stratum.control), treatment: counted(stratum.treatment) })),
-    laws ?? closedLaw(windowMs),
-    options,
-  );
+  const { control, treatment, within, basis, compared, effect, difference, decided } = compareArms(strata, laws, options);
   return {
     goal,
     completeUntil: options.now,
@@ -180,22 +171,13 @@ function summed(steps: readonly ArmStep[]): Omit<LiftedArm, "rate"> {
   return sum;
 }
 
-/**
- * The laws of delays that policy and holdout share: one, or one for each group of products, if these differ. Undefined if policy and holdout
- * have other delays, or too little is known of the groups.
- */
-function lawsOf(counts: LiftCounts, goal: string, windows: Windows, now: number): Laws | undefined {
+/** The laws of delays that policy and holdout share. */
+function lawsOf(counts: LiftCounts, goal: string, windows: Windows, now: number): Laws {
   const grid = gridOf(windows, goal);
   const cells = (counts.delays.get(goal) ?? []).map((cell) => ({ ...cell, age: now - (cell.cohort + cell.length) * grid.cohort }));
-  const delays = new ProductDelays(cells, windowOf(windows, goal));
-  const contrast = delays.contrast("holdout", "policy");
-  if (contrast > UNLIKE) return undefined;
-  if (!delays.differ) {
-    const common = commonLaw(delaysOf(counts, goal, windows, now));
-    return common.followed < windowOf(windows, goal) && contrast > DOUBTFUL ? undefined : common;
-  }
-  const shown = counts.arms.map((counted) => ({ age: now - meanTime(counted), groups: counted.groups }));
-  return delays.laws(shown.filter(({ age }) => age >= 0));
+  const shown = counts.arms.map((counted) => ({ age: now - meanTime(counted), groups: counted.groups })).filter(({ age }) => age >= 0);
+  const common = () => commonLaw(delaysOf(counts, goal, windows, now));
+  return new ProductDelays(cells, windowOf(windows, goal)).shared({ control: "holdout", treatment: "policy", shown, common });
 }
 
 /** Estimates the delays from the impressions of all assignments and their first conversions. */
