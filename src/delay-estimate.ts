@@ -1,8 +1,8 @@
 // The delay figures that worker and commands state: distribution, conversion rate, and an alarm for silence. No policy learns from it.
 
-import { binOf, Delays, settingsOf } from "./model/delay/delays.ts";
-import { packed, unpacked } from "./model/delay/packed.ts";
-import { type ConversionRate, type Counted, type Expected, ProductLaws } from "./model/delay/product-laws.ts";
+import { binOf, settingsOf } from "./model/delay/delays.ts";
+import { ProductCounts } from "./model/delay/product-counts.ts";
+import { type ConversionRate, type Expected, ProductLaws } from "./model/delay/product-laws.ts";
 import { Rhythm } from "./model/delay/rhythm.ts";
 import { finiteNumber, onlyKeys, outOfRange, positiveNumber, record, wholeNumber, wrongType } from "./values/argument.ts";
 import { malformed } from "./values/snapshot.ts";
@@ -110,13 +110,9 @@ export class DelayEstimate {
   readonly #window: number;
   readonly #falseAlarm: number;
   readonly #day: number;
-  readonly #delays: Delays;
+  readonly #counts: ProductCounts;
   /** Absent if the window is shorter than a day. */
   readonly #rhythm?: Rhythm;
-  /** Name of the first product, and the counts of each by name. Those of a single product are the common ones. */
-  #first?: string;
-  readonly #products = new Map<string, Product>();
-  #shown = 0;
   #conversions = 0;
   /** Time of the latest conversion, and of the latest arrival. */
   #last = Number.MIN_SAFE_INTEGER;
@@ -132,33 +128,16 @@ export class DelayEstimate {
     this.#falseAlarm = finiteNumber("falseAlarm", options.falseAlarm ?? 1e-5, Number.MIN_VALUE, 0.5);
     this.#day = positiveNumber("day", options.day ?? 86_400_000);
     if (this.#window >= this.#day) this.#rhythm = new Rhythm(this.#day);
-    this.#delays = new Delays(settingsOf(this.#window));
+    this.#counts = new ProductCounts(settingsOf(this.#window));
   }
 
   /** Counts `count` impressions of a product shown at `time`. @throws {TypeError | RangeError} naming the argument. */
   show(time: number, count = 1, product = ""): void {
     const [at, number] = [finiteNumber("time", time), wholeNumber("count", count, 1)];
-    const own = this.#productOf(name(product));
+    const named = name(product);
     this.#advance(at);
-    for (const delays of [this.#delays, own?.delays]) delays?.append(at, number);
+    this.#counts.append(named, at, number, this.#now);
     this.#laws = undefined;
-    this.#shown += number;
-    if (own) own.shown += number;
-  }
-
-  /** Counts of a product. Undefined if they are the common ones. */
-  #productOf(product: string): Product | undefined {
-    this.#first ??= product;
-    if (this.#products.size === 0) {
-      if (product === this.#first) return undefined;
-      const delays = new Delays(settingsOf(this.#window));
-      delays.load(unpacked(Float64Array.from(packed((into) => this.#delays.save(into)))));
-      this.#products.set(this.#first, { delays, shown: this.#shown });
-    }
-    const known = this.#products.get(product) ?? { delays: new Delays(settingsOf(this.#window)), shown: 0 };
-    this.#products.set(product, known);
-    known.delays.advance(this.#now);
-    return known;
   }
 
   /** The cells in which an estimate with this window counts. Both have the unit of times. @throws {TypeError | RangeError} naming the argument. */
@@ -183,7 +162,7 @@ export class DelayEstimate {
     if (at - shown > this.#window) return;
     if (arrivedAt !== null) this.arrive(arrival);
     this.#advance(latest);
-    for (const delays of [this.#productOf(named)?.delays, this.#delays]) delays?.convert(shown, at - shown, number);
+    this.#counts.convert(named, shown, at - shown, number, this.#now);
     this.#laws = undefined;
     this.#last = Math.max(this.#last, latest);
     this.#conversions += number;
@@ -205,20 +184,12 @@ export class DelayEstimate {
   #advance(time: number): void {
     if (time > this.#now) this.#laws = undefined;
     this.#now = Math.max(this.#now, time);
-    this.#delays.advance(this.#now);
+    this.#counts.delays.advance(this.#now);
   }
 
   #stated(): ProductLaws {
-    this.#laws ??= this.#asOfClock();
+    this.#laws ??= new ProductLaws(this.#counts, { window: this.#window, now: this.#now });
     return this.#laws;
-  }
-
-  #asOfClock(): ProductLaws {
-    const products = Array.from(this.#products).sort(([a], [b]) => (a < b ? -1 : 1));
-    // Joins the cohorts of impressions that came out of order.
-    if (this.#shown > 0) for (const delays of [this.#delays, ...products.map(([, each]) => each.delays)]) delays.advance(this.#now);
-    const all = products.length > 0 ? products : [[this.#first ?? "", { delays: this.#delays, shown: this.#shown }] as const];
-    return new ProductLaws(this.#delays, new Map(all), { window: this.#window, now: this.#now });
   }
 
   get conversions(): number {
@@ -306,14 +277,15 @@ export class DelayEstimate {
    * conversion: as of a later time, a silence would look like short delays.
    */
   #expected(time: number): number {
-    const curve = this.#delays.curve(this.#last);
-    const { cohorts } = this.#delays;
+    const { delays, shown } = this.#counts;
+    const { cohorts } = delays;
+    const curve = delays.curve(this.#last);
     let open = 0;
     for (const cohort of cohorts.list) {
-      const matured = cohorts.age(cohort, time) < 0 ? 0 : this.#delays.matured(cohort, curve, time);
+      const matured = cohorts.age(cohort, time) < 0 ? 0 : delays.matured(cohort, curve, time);
       open += cohort.count * (1 - matured);
     }
-    return this.#shown - open;
+    return shown - open;
   }
 
   /**
@@ -343,18 +315,11 @@ export class DelayEstimate {
 
   /** All state, for `from`. */
   toJSON(): DelayEstimateState {
-    const sections: number[][] = [[this.#shown, this.#conversions, this.#last, this.#arrived, this.#now]];
+    const sections: number[][] = [[this.#counts.shown, this.#conversions, this.#last, this.#arrived, this.#now]];
     const writer = { numbers: (...arrays: ArrayLike<number>[]) => void sections.push(...arrays.map((values) => Array.from(values))) };
     this.#rhythm?.save(writer);
-    this.#delays.save(writer);
-    const products = Array.from(this.#products).sort(([a], [b]) => (a < b ? -1 : 1));
-    for (const [, { delays, shown }] of products)
-      sections.push(
-        [shown],
-        packed((into) => delays.save(into)),
-      );
-    const names = products.length > 0 ? products.map(([each]) => each) : this.#first === undefined ? [] : [this.#first];
-    return { version: VERSION, window: this.#window, falseAlarm: this.#falseAlarm, day: this.#day, products: names, sections };
+    this.#counts.save(writer);
+    return { version: VERSION, window: this.#window, falseAlarm: this.#falseAlarm, day: this.#day, products: this.#counts.names, sections };
   }
 
   /** Restores the state that `toJSON` returned. @throws {TypeError | RangeError | SnapshotError} if it is anything else. */
@@ -369,23 +334,12 @@ export class DelayEstimate {
         return values;
       },
     };
-    [estimate.#shown, estimate.#conversions, estimate.#last, estimate.#arrived, estimate.#now] = reader.numbers(5);
+    const [shown, ...rest] = reader.numbers(5);
+    [estimate.#conversions, estimate.#last, estimate.#arrived, estimate.#now] = rest;
     estimate.#rhythm?.load(reader);
-    estimate.#delays.load(reader);
-    if (products.length === 1) estimate.#first = name(products[0]);
-    else
-      for (const product of products) {
-        const [[shown], delays] = [reader.numbers(1), new Delays(settingsOf(estimate.#window))];
-        delays.load(unpacked(reader.numbers()));
-        estimate.#products.set(name(product), { delays, shown });
-      }
+    estimate.#counts.load(reader, shown, products.map(name));
     return estimate;
   }
-}
-
-/** What was counted of a product. */
-interface Product extends Counted {
-  shown: number;
 }
 
 function name(product: unknown): string {

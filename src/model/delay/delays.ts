@@ -6,7 +6,8 @@
 // unmatured-sums      the part of sums over impressions that has not matured: 1 - F(age) of each impression
 // delay-correction    (../linear) takes that part from the sums of a linear model
 // delay-law           the law with 95 % bands, for people to read
-// product-laws        laws of several products, and the figures of all: conversion rate, conversions to come
+// product-counts      the counts of all products together and of each, for people to read
+// product-laws        their laws, and the figures of all: conversion rate, conversions to come
 // delay-estimate      (../..) the SDK's door: product-laws, with an alarm for a silence
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { type Cohort, Cohorts } from "./cohorts.ts";

@@ -3,8 +3,8 @@
 
 import { betaInterval } from "../beta.ts";
 import { DelayLaw, firstFrom, type LawWithin, PRIOR } from "./delay-law.ts";
-import type { Delays } from "./delays.ts";
 import { type Events, lawsDiffer, ownLaw } from "./pooled-laws.ts";
+import type { Counted, ProductCounts } from "./product-counts.ts";
 import { eventsOf, type Followed, olderShare } from "./reverse-hazards.ts";
 
 /** Weight of the common rate in that of one of several products, in conversions. */
@@ -29,13 +29,6 @@ export interface Expected {
   readonly expected: number;
   readonly low: number;
   readonly high: number;
-}
-
-/** What was counted of a product. */
-export interface Counted {
-  readonly delays: Delays;
-  /** Number of impressions. */
-  readonly shown: number;
 }
 
 /** A product as of the clock. Arrays have a number for each bin of the law. */
@@ -84,9 +77,12 @@ export class ProductLaws {
   readonly #matured: number;
   /** Variance of log(1 - hazard) of the common law. */
   readonly #variance: Float64Array;
+  /** Mixed laws by the last bin. */
+  readonly #mixtures = new Map<number, LawWithin>();
+  #rate?: ConversionRate;
 
-  /** `delays`: the counts of all products together. */
-  constructor(delays: Delays, products: ReadonlyMap<string, Counted>, { window, now }: { readonly window: number; readonly now: number }) {
+  constructor(counts: ProductCounts, { window, now }: { readonly window: number; readonly now: number }) {
+    const [products, { delays }] = [counts.asOf(now), counts];
     this.law = new DelayLaw(delays, window, now);
     let counted = countedBy(this.law, products);
     this.differ = lawsDiffer(counted, this.law.common);
@@ -180,13 +176,16 @@ export class ProductLaws {
 
   /** The law of the conversions of all products that come within a time. */
   within(time = this.law.followed): LawWithin {
-    return this.#apart ? this.#mixed(time) : this.law.within(time);
+    if (!this.#apart) return this.law.within(time);
+    const top = Math.min(firstFrom(this.law.ends, time), this.law.top);
+    const law = this.#mixtures.get(top) ?? this.#mixed(top);
+    this.#mixtures.set(top, law);
+    return law;
   }
 
   /** The laws of products, each by the conversions that are expected of it in the end. */
-  #mixed(time: number): LawWithin {
+  #mixed(top: number): LawWithin {
     const { ends } = this.law;
-    const top = Math.min(firstFrom(ends, time), this.law.top);
     const strata = Array.from(this.#strata.values());
     const sumAt = (bin: number): number => strata.reduce((sum, { shown, rate, below }) => sum + shown * rate * below[bin], 0);
     const all = sumAt(top);
@@ -215,6 +214,11 @@ export class ProductLaws {
 
   /** The share of impressions that convert within `followed`. */
   rate(): ConversionRate {
+    this.#rate ??= this.#stated();
+    return this.#rate;
+  }
+
+  #stated(): ConversionRate {
     if (!(this.#matured > 0)) return { rate: Number.NaN, low: 0, high: 1 };
     const rate = Math.min(
       Array.from(this.#strata.values()).reduce((sum, { shown, rate }) => sum + (shown * rate) / this.#shown, 0),
