@@ -26,7 +26,7 @@ export function reportTimeOf(
   const days = new Set(conversions.flatMap(({ quarter }) => (own.includes(quarter % QUARTERS) ? Math.floor(quarter / QUARTERS) : [])));
   if (shareIn(ofDay) < SHARE.conversions || days.size < FEW.days) return null;
   const impressions = sumsOf(shown.map((each) => ({ quarter: Math.floor(each.shownAt / QUARTER_MS), count: each.impressions })));
-  return shareIn(impressions) > SHARE.impressions ? null : best * QUARTER_MS;
+  return shareIn(impressions) <= SHARE.impressions ? best * QUARTER_MS : null;
 }
 
 /** Sums by the quarter of the day. */
