@@ -209,7 +209,8 @@ const iso = (time: number): string => new Date(time).toISOString();
 const MOST_WEIGHT = 1.5;
 
 function report(name: string, { leftOut, goals, repeated, window, completeUntil, end }: Source, evaluation: Evaluation): string {
-  const { decisions, immature, weights, support, asOf, since, withinMs, logged, ips, snips, doublyRobust, capped } = evaluation;
+  const { decisions, immature, weights, support, asOf, since, withinMs, delaysDiffer, logged, ips, snips, doublyRobust, capped } =
+    evaluation;
   return [
     `${name}, impressions since ${iso(since)}, as of ${iso(asOf)}`,
     ...lateLines({ asOf, completeUntil, end }),
@@ -224,6 +225,10 @@ function report(name: string, { leftOut, goals, repeated, window, completeUntil,
       ? ["  warning: the mean weight should be 1; the logged probabilities are not those with which the actions were chosen"]
       : []),
     ...rewardUnit(goals),
+    ...(delaysDiffer.byProduct ? ["  delays differ between actions, and each action is weighed by its own"] : []),
+    ...(delaysDiffer.byTime
+      ? ["  warning: delays differ between the older and the younger half of the log; --windows closed needs no law of them"]
+      : []),
     ...withinLines(withinMs, { goals, window }),
     "",
     `${"reward per decision".padEnd(22)}${"estimate".padStart(10)}    95 % interval`,

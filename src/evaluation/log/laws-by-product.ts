@@ -1,6 +1,6 @@
 // The delays of each product, drawn towards those of all as far as products resemble each other, as the policies do it.
 
-import { ownLaw, type PooledBins, weightOf, within } from "../../model/delay/pooled-laws.ts";
+import { lawsDiffer, ownLaw, type PooledBins, weightOf, within } from "../../model/delay/pooled-laws.ts";
 import { grouped } from "../../values/grouped.ts";
 import { ProductLimit, type SeenConversion } from "./product-limit.ts";
 
@@ -47,6 +47,8 @@ export class LawsByProduct {
   readonly #bins: PooledBins;
   readonly #weight: number;
   readonly #own = new Map<string | number, Own>();
+  /** Whether the laws of products differ, by a test at about 5 %. */
+  readonly differ: boolean;
 
   /** `longest`: no delay is longer. */
   constructor(seen: readonly ProductConversion[], longest: number) {
@@ -65,6 +67,7 @@ export class LawsByProduct {
         laws.set(members, own);
         this.#own.set(product, own);
       }
+    this.differ = lawsDiffer([...laws.values()], this.#bins);
     this.#weight = weightOf([...laws.values()], this.#bins);
     for (const own of laws.values()) own.law = ownLaw(own, this.#bins, this.#weight);
   }

@@ -173,6 +173,12 @@ export class MaturedLog {
     return { place, count: 1 / kept, product, ages, maturities, rewards, factors };
   }
 
+  /** Whether the delays of orders differ between products, and between the halves of the log, by tests at about 5 %. */
+  get delaysDiffer(): { readonly byProduct: boolean; readonly byTime: boolean } {
+    const orders = this.events.flatMap(({ kind, law }) => (kind === "order" && law.differ ? [law.differ] : []));
+    return { byProduct: orders.some(({ byProduct }) => byProduct), byTime: orders.some(({ byTime }) => byTime) };
+  }
+
   /** Share of the rows that may still convert, and the expected share of conversions still to come. */
   immatureShares(rows: readonly SeenRewards[]): { readonly decisions: number; readonly conversions: number } {
     const immature = rows.filter(({ maturities }) => maturities.some((maturity) => maturity < 1));

@@ -112,6 +112,26 @@ describe("products that differ in their delays", () => {
     expect([low < truth, high > truth]).toEqual([true, true]);
   });
 
+  it("are told apart by a test, as a law that changes in mid-log", async () => {
+    const found = async (log: readonly LoggedDecision[]) => (await evaluate({ log, policy: always(1), ...asked })).delaysDiffer;
+    expect(await found(logOf(world))).toMatchObject({ byProduct: true });
+    expect(await found(logOf({ ...world, means: [DAY, DAY] }))).toEqual({ byProduct: false, byTime: false });
+    const slower = logOf({ ...world, means: [HOUR, HOUR] }).map((decision): LoggedDecision => {
+      const { shownAt, conversions = [] } = decision;
+      const delayed = conversions.map((each) => ({ ...each, at: shownAt > 5 * DAY ? shownAt + 20 * (each.at - shownAt) : each.at }));
+      return { ...decision, conversions: delayed.filter(({ at }) => at <= asked.asOf) };
+    });
+    expect(await found(slower)).toEqual({ byProduct: false, byTime: true });
+  });
+
+  it("may have been seen once", async () => {
+    const log = logOf(world);
+    const once = { ...log[0], ids: ["quick", "new"], index: 1, conversions: [{ at: log[0].shownAt + DAY, reward: 1 }] };
+    const slowIn = async (each: readonly LoggedDecision[]) =>
+      estimateIn((await evaluate({ log: each, policy: always(1), ...asked })).snips).value;
+    expect((await slowIn([...log, once])) / (await slowIn(log))).toBeCloseTo(1, 2);
+  });
+
   it("leave the order of events in the file alone", async () => {
     const log = logOf(world);
     const of = (each: readonly LoggedDecision[]) => evaluate({ log: each, policy: always(1), ...asked });
