@@ -12,8 +12,8 @@ import { scaleOf } from "./scale.ts";
 const LISTED = 12;
 
 const legend = [
-  { mark: "mean", name: "mean" },
-  { mark: "band", name: "interval of 95 %" },
+  { mark: "mean", name: "mean, estimated for this visitor" },
+  { mark: "band", name: "average over the product's visitors, interval of 95 %" },
   { mark: "score", name: "score, which sets the rank" },
 ];
 
@@ -39,6 +39,7 @@ function reasonsOf({ action, arm, decision, modelVersion }: Explanation): string
 }
 
 interface Ends {
+  readonly average: number | null;
   readonly low: number | null;
   readonly high: number | null;
   readonly tooFew?: TooFew;
@@ -48,10 +49,11 @@ function isBounded<Belief extends Ends>(belief: Belief | null): belief is Belief
   return belief !== null && belief.low !== null && belief.high !== null;
 }
 
-/** The interval in words. */
-function endsOf({ low, high, tooFew }: Ends, write: (value: number) => string): string {
+/** The average of the product with its interval, in words. */
+function averageOf({ average, low, high, tooFew }: Ends, write: (value: number) => string): string {
   if (tooFew) return few(tooFew);
-  return low === null || high === null ? "too few amounts" : `${write(low)} to ${write(high)}`;
+  if (average === null) return "not known";
+  return low === null || high === null ? "too few amounts" : `${write(average)} (${write(low)} to ${write(high)})`;
 }
 
 function listOf({ candidates, action }: Explanation): readonly Candidate[] {
@@ -71,7 +73,7 @@ function CandidateRow(props: { candidate: Candidate; shown: boolean; place: (val
         <Marks at={place} zero={0} band={isBounded(belief) ? [belief.low, belief.high] : undefined} mean={belief?.mean} score={score} />
       </td>
       <td class="number">
-        {belief && write(belief.mean)} <small>{belief && endsOf(belief, write)}</small>
+        {belief && write(belief.mean)} <small>{belief && averageOf(belief, write)}</small>
       </td>
       <td class="number">{write(score)}</td>
     </tr>
@@ -99,7 +101,7 @@ function Candidates({ explanation }: { explanation: Explanation }) {
               <span class="unseen">Chart</span>
             </th>
             <th scope="col" class="number">
-              Mean{explanation.currency && ` in ${explanation.currency}`} <small>interval of 95 %</small>
+              Mean{explanation.currency && ` in ${explanation.currency}`} <small>average of the product (95 %)</small>
             </th>
             <th scope="col" class="number score-number">
               Score
@@ -151,7 +153,7 @@ type Factor = NonNullable<NonNullable<Explanation["now"]>["factors"]>[number];
 
 /** The expected reward of each goal. Their product is the mean. */
 function Factors({ factors, currencies }: { factors: readonly Factor[]; currencies: Readonly<Record<string, string>> }) {
-  const rows = factors.map(({ goal, after, amount: isAmount, clipped = 0, clippedSum = 0, mean, low, high }) => {
+  const rows = factors.map(({ goal, after, amount: isAmount, clipped = 0, clippedSum = 0, mean, ...ends }) => {
     const money = (value: number): string => amount(value, currencies[goal] ?? null);
     const write = isAmount ? money : percent;
     return [
@@ -159,15 +161,14 @@ function Factors({ factors, currencies }: { factors: readonly Factor[]; currenci
       isAmount
         ? `mean amount${clipped > 0 ? `, ${whole(clipped)} clipped by ${money(clippedSum)}` : ""}`
         : `share of ${after === undefined ? "impressions" : `those with ${after}`}`,
-      <>
-        {write(mean)} <small>{endsOf({ low, high }, write)}</small>
-      </>,
+      write(mean),
+      averageOf(ends, write),
     ];
   });
   return (
     <>
       <h3>What is expected of it now, by goal</h3>
-      <Table class="numbers" columns={["Goal", "Of what", "Mean, with interval of 95 %"]} rows={rows} />
+      <Table class="numbers" columns={["Goal", "Of what", "Mean for this visitor", "Average of the product (95 %)"]} rows={rows} />
     </>
   );
 }

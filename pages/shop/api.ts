@@ -4,8 +4,8 @@ import { call } from "../ui/call.ts";
 /** The evidence for a product and a visitor so far. */
 export interface ProductEvidence {
   readonly id: string;
-  /** The chance that the product is bought, as the model believes, and the interval that holds it with a probability of 95 %. */
-  readonly belief: { readonly mean: number; readonly low: number; readonly high: number };
+  /** The chance that the visitor buys the product, as the model believes. */
+  readonly belief: { readonly mean: number };
   /** Impressions whose window has closed, and how many of them were bought. */
   readonly closed: { readonly impressions: number; readonly converted: number };
 }

@@ -10,13 +10,13 @@ import type { Session } from "./session.ts";
 import { productOf, profileOf } from "./story.ts";
 
 const legend = [
-  { mark: "band", name: "this recommender: the truth is in the band, 19 times in 20" },
-  { mark: "waits", name: "one that waits" },
+  { mark: "mean", name: "this recommender's estimate" },
+  { mark: "waits", name: "one that waits: the truth is between the ends, 19 times in 20" },
   { mark: "taste", name: "truth, hidden from both" },
   { mark: "before", name: "before your last action" },
 ];
 
-const UNKNOWN: Omit<ProductEvidence, "id"> = { belief: { mean: 0, low: 0, high: 1 }, closed: { impressions: 0, converted: 0 } };
+const UNKNOWN: Omit<ProductEvidence, "id"> = { belief: { mean: 0 }, closed: { impressions: 0, converted: 0 } };
 
 /** Position on the chart, which shows 0 to 100 %. */
 function place(value: number): string {
@@ -29,7 +29,7 @@ function percent(value: number): number {
 
 function Row({ session, product }: { session: Session; product: string }) {
   const { belief, closed } = session.estimates.find(({ id }) => id === product) ?? UNKNOWN;
-  const { mean, low, high } = belief;
+  const { mean } = belief;
   const waiting = waitingBand(closed);
   const before = session.before.get(product) ?? mean;
   const taste = profileOf(session.profile).tastes[product];
@@ -38,14 +38,9 @@ function Row({ session, product }: { session: Session; product: string }) {
     <tr data-product={product}>
       <th scope="row">{productOf(product).name}</th>
       <td class="plot" aria-hidden="true">
-        <Marks at={place} waits={waiting ?? [0, 1]} band={[low, high]} before={before} taste={taste} mean={mean} />
+        <Marks at={place} waits={waiting ?? [0, 1]} before={before} taste={taste} mean={mean} />
       </td>
-      <td class="number">
-        {percent(mean)} %{" "}
-        <small>
-          {percent(low)} to {percent(high)}
-        </small>
-      </td>
+      <td class="number">{percent(mean)} %</td>
       <td class="change" data-sign={Math.sign(change)}>
         {change === 0 ? "" : `${change > 0 ? "+" : "−"}${Math.abs(change)}`}
       </td>
@@ -84,7 +79,7 @@ export function Estimates({ session }: { session: Session }) {
       <table aria-labelledby="estimates">
         <Head
           class="unseen"
-          columns={["Product", "Chart", "Estimate and band", "Change since your last action", "One that waits", "Truth"]}
+          columns={["Product", "Chart", "Estimate", "Change since your last action", "One that waits", "Truth"]}
         />
         <tbody>
           {products.map(({ id }) => (

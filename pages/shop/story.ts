@@ -33,9 +33,9 @@ const MANY_LOOKS = 5;
 export function stage(session: Pick<Session, "visitorsLeft" | "visits" | "shown" | "counts" | "looks">): string {
   const { visitorsLeft, visits, shown, counts, looks } = session;
   if (visitorsLeft > 0) return "Visitors are coming.";
-  if (shown.some(({ status }) => status === "bought")) return "Purchases are on their way. Watch the bands move towards the truth.";
+  if (shown.some(({ status }) => status === "bought")) return "Purchases are on their way. Watch the estimates move towards the truth.";
   if (looks > MANY_LOOKS) return "You have looked often and bought nothing. The recommender learns from you too, so its estimates fall.";
-  if (visits.length > 0) return "All purchases are reported. Send more visitors, and the bands become narrower.";
+  if (visits.length > 0) return "All purchases are reported. Send more visitors, and the estimates come nearer.";
   if (counts && counts.converted > 0) return "The recommender remembers earlier visitors. Start over to see it learn from nothing.";
-  return "Nothing is known yet, so the bands are wide. Send visitors.";
+  return "Nothing is known yet. Send visitors.";
 }

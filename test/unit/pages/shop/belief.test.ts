@@ -20,7 +20,7 @@ describe("a recommender that waits", () => {
 
 it("the error is the mean distance from the visitor's tastes", () => {
   const closed = { impressions: 0, converted: 0 };
-  const estimate = (id: string, mean: number) => ({ id, belief: { mean, low: 0, high: 1 }, closed });
+  const estimate = (id: string, mean: number) => ({ id, belief: { mean }, closed });
   expect(errorOf([], "mira")).toBeNull();
   // Mira's tastes: 0.55 for the tent, 0.7 for the mug.
   expect(errorOf([estimate("tent", 0.45), estimate("mug", 1)], "mira")).toBeCloseTo(0.2, 12);

@@ -44,11 +44,11 @@ describe("the story of an impression", () => {
       stage({ ...session, visits: [visit] }),
       stage({ ...session, visits: [visit], looks: 6 }),
     ]).toEqual([
-      "Nothing is known yet, so the bands are wide. Send visitors.",
+      "Nothing is known yet. Send visitors.",
       "The recommender remembers earlier visitors. Start over to see it learn from nothing.",
       "Visitors are coming.",
-      "Purchases are on their way. Watch the bands move towards the truth.",
-      "All purchases are reported. Send more visitors, and the bands become narrower.",
+      "Purchases are on their way. Watch the estimates move towards the truth.",
+      "All purchases are reported. Send more visitors, and the estimates come nearer.",
       "You have looked often and bought nothing. The recommender learns from you too, so its estimates fall.",
     ]);
   });

@@ -40,7 +40,7 @@ export function openShop(): void {
       if (fails !== undefined) return Response.json({ detail: "too many requests" }, { status: fails });
       if (path.startsWith("/demo/knowledge")) {
         const closed = { impressions: 0, converted: 0 };
-        const estimates = Object.entries(worker.means).map(([id, mean]) => ({ id, belief: { mean, low: 0, high: 1 }, closed }));
+        const estimates = Object.entries(worker.means).map(([id, mean]) => ({ id, belief: { mean }, closed }));
         return Response.json({ counts: { impressions: 3 }, estimates, impressions: worker.known });
       }
       if (path === "/demo/reset") return Response.json({});

@@ -128,14 +128,18 @@ function explanations(): Record<string, State> {
       ],
     },
   });
-  const interval = { mean: 0.2, low: 0.1, high: 0.3 };
-  const money = { mean: 40, low: 20, high: 60 };
+  const interval = { mean: 0.2, average: 0.25, low: 0.1, high: 0.3 };
+  const money = { mean: 40, average: 50, low: 20, high: 60 };
   const at = explained.shownAt + 60_000;
-  const candidates = Array.from({ length: 20 }, (_, i) => ({ id: `c${i}`, belief: { mean: i / 10, low: 0, high: 2 }, score: i / 10 }));
-  const believed = (id: string, low: number | null, score: number) => ({ id, belief: { mean: 0.5, low, high: low && 0.75 }, score });
+  const candidates = Array.from({ length: 20 }, (_, i) => ({ id: `c${i}`, belief: { mean: i / 10, average: 1, low: 0, high: 2 }, score: i / 10 }));
+  const believed = (id: string, low: number | null, score: number) => ({
+    id,
+    belief: { mean: 0.5, average: low && 0.625, low, high: low && 0.75 },
+    score,
+  });
   const unsure = [
     ...[believed("boots", 0.25, 1), believed("hat", null, 0.5), { id: "socks", belief: null, score: 0 }],
-    { id: "scarf", belief: { mean: 0.25, low: null, high: null, ...few(3, "amounts") }, score: 0.25 },
+    { id: "scarf", belief: { mean: 0.25, average: 0.125, low: null, high: null, ...few(3, "amounts") }, score: 0.25 },
   ];
   const others = {
     "in another place": decided({ place: 2, candidates: 1 }),

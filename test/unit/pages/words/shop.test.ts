@@ -28,20 +28,20 @@ const all = (states: Readonly<Record<string, object>>) =>
   Object.fromEntries(Object.entries(states).map(([name, more]) => [name, of(more)]));
 
 function estimates(): State {
-  const evidence = (id: string, mean: number, [low, high]: [number, number], impressions = 0): ProductEvidence => ({
-    ...{ id, belief: { mean, low, high }, closed: { impressions, converted: Math.min(1, impressions) } },
+  const evidence = (id: string, mean: number, impressions = 0): ProductEvidence => ({
+    ...{ id, belief: { mean }, closed: { impressions, converted: Math.min(1, impressions) } },
   });
-  const before = (mug: number) => ({ profile: "mira", estimates: [evidence("mug", 0.5, [0.25, 0.75])], before: new Map([["mug", mug]]) });
-  const tent = evidence("tent", 0.314, [-0.125, 1.25], 10);
+  const before = (mug: number) => ({ profile: "mira", estimates: [evidence("mug", 0.5)], before: new Map([["mug", mug]]) });
+  const tent = evidence("tent", 0.314, 10);
   const others = all({
     "of nothing": { profile: "mira" },
-    "after one closed window": { profile: "mira", estimates: [evidence("mug", 0.5, [0.25, 0.75], 1)] },
-    "after many": { profile: "mira", estimates: [evidence("tent", 0.5, [0.25, 0.75], 1200), evidence("mug", 0.5, [0, 1], 34)] },
+    "after one closed window": { profile: "mira", estimates: [evidence("mug", 0.5, 1)] },
+    "after many": { profile: "mira", estimates: [evidence("tent", 0.5, 1200), evidence("mug", 0.5, 34)] },
     "that have risen": before(0.25),
     "that have fallen": before(0.625),
     "that have changed by less than a point": before(0.499),
   });
-  return { component: Estimates, usual: of({ profile: "mira", estimates: [tent, evidence("mug", 0.5, [0.25, 0.75])] }), others };
+  return { component: Estimates, usual: of({ profile: "mira", estimates: [tent, evidence("mug", 0.5)] }), others };
 }
 
 function progress(): State {
