@@ -3,7 +3,6 @@ import { type Curve, type Experiment, type Paper, roundsOf, type Task } from "./
 import { AS_ZERO, algorithms, DEFAULT, KNOWN, NULL, playIn, SHOPS_OWN, WAITING } from "./shop/algorithms.ts";
 import { type CatalogueSpec, catalogueShop } from "./shop/catalogue-shop.ts";
 import { classificationShop } from "./shop/classification-shop.ts";
-import { intervalCurves } from "./shop/intervals.ts";
 import { curvesOf } from "./shop/play.ts";
 import { type ProductSpec, productShop, tenRates } from "./shop/product-shop.ts";
 import { randomShop } from "./shop/random-shop.ts";
@@ -170,47 +169,8 @@ const random = shops("random", "shops drawn at random, 20,000 visitors in 30 to 
   "window 1 to 5 % of the horizon": (names) => randomShop("short", [...names, "short"]),
 });
 
-/** Shops whose beliefs are looked at, by name and delay. All have the window of their delays. */
-const believing: Readonly<Record<string, (timing: Timing) => (names: readonly (string | number)[]) => Shop>> = {
-  "ten products, one-hot": (timing) => ofProducts(timing, { oneHot: true }),
-  "ten products": (timing) => ofProducts(timing),
-  catalogue: (timing) => ofCatalogue(timing),
-};
-const believed = { "at once": prompt, "2 days": late };
-const ATTENTION = [50, 200, 1000, 5000];
-
-const intervals: Experiment = {
-  id: "intervals",
-  title: "Intervals of 95 % after 50 to 5,000 impressions: how many hold, and how wide they are",
-  runs: 20,
-  settings: Object.keys(believing).flatMap((shop) => Object.keys(believed).map((delay) => `${shop}, ${delay}`)),
-  algorithms: ["uniform", "own"],
-  figures: [],
-  traced: 200,
-  reported: ["held, %", "width over exact binomial", "means outside, %", "posterior means outside, %"].flatMap((metric) =>
-    ATTENTION.map((at) => ({ metric, at })),
-  ),
-  async run(task) {
-    const { setting, algorithm, run } = task;
-    const [shop, delay] = Object.keys(believing).flatMap((name) =>
-      Object.keys(believed).flatMap((each) => (`${name}, ${each}` === setting ? [[name, each] as const] : [])),
-    )[0];
-    const timing = believed[delay as keyof typeof believed];
-    const mean = 2 * DAY_MS;
-    const matured = (ageMs: number): number =>
-      delay === "at once" ? 1 : Math.min(1, (1 - Math.exp(-ageMs / mean)) / (1 - Math.exp(-timing.windowMs / mean)));
-    const traffic = algorithm as "uniform" | "own";
-    return intervalCurves(believing[shop](timing)(["shop", "intervals", setting, run]), {
-      traffic,
-      run,
-      matured,
-      most: roundsOf(ATTENTION.at(-1) as number, task),
-    });
-  },
-};
-
 export const paper: Paper = {
   id: "shop",
   title: "The worker's default configuration in simulated shops",
-  experiments: [catalogue, largeCatalogue, smallCatalogue, products, long, classification, slow, random, intervals],
+  experiments: [catalogue, largeCatalogue, smallCatalogue, products, long, classification, slow, random],
 };

@@ -3,7 +3,7 @@ import { command } from "../cli/command/command.ts";
 import { withTables } from "../cli/command/markdown.ts";
 import { zeroTable, zeroWins } from "./beyond/zero.ts";
 import { policiesTable, ratesTable, toldTable } from "./logs/tables.ts";
-import { shopComparisons, shopIntervals, shopOracle, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";
+import { shopComparisons, shopOracle, shopRatios, shopTable, shopTraffic, shopVerdicts } from "./shop/tables.ts";
 import { signalsComparisons, signalsTable, signalsWins } from "./signals/tables.ts";
 import { comparisons, drawingOf, withNumbers } from "./summary/choosing.ts";
 import { claimsTable } from "./summary/claims.ts";
@@ -30,7 +30,6 @@ async function main(): Promise<void> {
     "shop-oracle": shopOracle(results),
     "shop-verdicts": shopVerdicts(results),
     "shop-traffic": shopTraffic(results),
-    "shop-intervals": shopIntervals(results),
     signals: signalsTable(results),
     "signals-wins": signalsWins(results),
   };

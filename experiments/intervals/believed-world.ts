@@ -16,8 +16,8 @@ export interface Sales {
   readonly body: ModelOptions;
   /** Conversions of a visit that is shown this product. */
   reached(visit: Visit, index: number, random: Stream): readonly Reached[];
-  /** The expected reward of a product, of a visitor whose rate is this. */
-  truth(rate: number, index: number): number;
+  /** The expected reward of a product within some time, of a visitor whose rate is this. */
+  truth(rate: number, index: number, followedMs: number): number;
   /** The share of conversions that come by an age. */
   matured(ageMs: number): number;
 }
@@ -32,7 +32,8 @@ const START_MS = 86_400_000;
 
 /**
  * Plays visits until `rounds`, and calls `look` at some of them, with the expected reward of each product: the mean over the visitors that it
- * met, as far as their conversions have had time to come. NaN for a product that met none.
+ * met, as far as their conversions have had time to come. Nobody knows of conversions later than the model is old. NaN for a product that
+ * met none.
  *
  * `traffic`: products are shown "uniform"ly at random, or as the model chooses.
  */
@@ -53,7 +54,7 @@ export async function believed(
   const random = stream(...names, "traffic");
   const count = shop.products.length;
   let due: Due[] = [];
-  const met: { readonly index: number; readonly truth: number; readonly now: number }[] = [];
+  const met: { readonly index: number; readonly rate: number; readonly now: number }[] = [];
   for (let round = 1; round <= (at.at(-1) as number); round++) {
     const now = START_MS + round * shop.stepMs;
     const [come, wait]: [Due[], Due[]] = [[], []];
@@ -64,29 +65,32 @@ export async function believed(
     const points = featurize(visit);
     const index = traffic === "uniform" ? random.below(count) : policy.choose({ points, now, round })[0].index;
     recommender.register({ impressionId: `${round}`, features: vectorAt(points, index, count), now });
-    met.push({ index, truth: sales.truth(visit.rates[index], index), now });
+    met.push({ index, rate: visit.rates[index], now });
     for (const each of sales.reached(visit, index, random)) {
       if (each.delayMs <= shop.windowMs) due.push({ ...each, impressionId: `${round}`, at: now + each.delayMs });
     }
-    if (at.includes(round))
-      look(
-        round,
-        model,
-        visit,
-        truthsOf(met, count, (then) => sales.matured(now - then)),
-      );
+    if (!at.includes(round)) continue;
+    const followed = Math.min(now - met[0].now, shop.windowMs);
+    const rates = ratesOf(met, count, (then) => sales.matured(now - then));
+    look(
+      round,
+      model,
+      visit,
+      rates.map((rate, i) => sales.truth(rate, i, followed)),
+    );
   }
 }
 
-function truthsOf(
-  met: readonly { readonly index: number; readonly truth: number; readonly now: number }[],
+/** The mean rate of each product over the visitors that it met. */
+function ratesOf(
+  met: readonly { readonly index: number; readonly rate: number; readonly now: number }[],
   count: number,
   maturedSince: (then: number) => number,
 ): number[] {
   const [sums, weights] = [new Float64Array(count), new Float64Array(count)];
-  for (const { index, truth, now } of met) {
+  for (const { index, rate, now } of met) {
     const weight = maturedSince(now);
-    sums[index] += weight * truth;
+    sums[index] += weight * rate;
     weights[index] += weight;
   }
   return Array.from(sums, (sum, index) => sum / weights[index]);

@@ -1,6 +1,6 @@
 import { catalogueShop } from "../shop/catalogue-shop.ts";
 import { productShop } from "../shop/product-shop.ts";
-import { DAY_MS, MINUTE_MS, type Shop, type Timing } from "../shop/shop.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, type Shop, type Timing } from "../shop/shop.ts";
 import { isWrong, statementsOf } from "../shop/statement.ts";
 import { atOnce, geometricMs } from "../shop/timing.ts";
 import { CATALOGUE, TEN } from "../shop.ts";
@@ -13,18 +13,21 @@ const AT = [50, 200, 1000, 5000, 50_000];
 const prompt: Timing = { laws: [atOnce], windowMs: DAY_MS };
 const late: Timing = { laws: [geometricMs(2 * DAY_MS)], windowMs: 6 * DAY_MS };
 
-/** The share of conversions that come within the window. What comes later is no reward. */
-const withinWindow = ({ laws, windowMs }: Timing): number => laws[0].cdf(windowMs / MINUTE_MS);
+/** Products take turns at being quick and slow. */
+const mixed: Timing = { laws: [geometricMs(3 * HOUR_MS), geometricMs(3 * DAY_MS)], windowMs: 9 * DAY_MS };
+
+/** The share of conversions that come within some time. */
+const within = ({ laws }: Timing, followedMs: number, index = 0): number => laws[index % laws.length].cdf(followedMs / MINUTE_MS);
 
 const maturedBy =
-  ({ laws, windowMs }: Timing) =>
+  (timing: Timing) =>
   (ageMs: number): number =>
-    laws[0].cdf(Math.min(ageMs, windowMs) / MINUTE_MS) / laws[0].cdf(windowMs / MINUTE_MS);
+    within(timing, Math.min(ageMs, timing.windowMs));
 
 const conversions = (timing: Timing): Sales => ({
   body: {},
-  reached: ({ rates, luck, delaysMs }, index) => (luck < rates[index] ? [{ reward: 1, delayMs: delaysMs[0] }] : []),
-  truth: (rate) => withinWindow(timing) * rate,
+  reached: ({ rates, luck, delaysMs }, index) => (luck < rates[index] ? [{ reward: 1, delayMs: delaysMs[index % delaysMs.length] }] : []),
+  truth: (rate, index, followedMs) => within(timing, followedMs, index) * rate,
   matured: maturedBy(timing),
 });
 
@@ -37,23 +40,23 @@ const clicksAndPurchases = (goals: object, weightOfClick = 0): Sales => ({
     ...(luck < CLICKS * rates[index] ? [{ goal: "click", reward: 1, delayMs: MINUTE_MS }] : []),
     ...(luck < rates[index] ? [{ goal: "purchase", reward: 1, delayMs: Math.max(delaysMs[0], MINUTE_MS) }] : []),
   ],
-  truth: (rate) => (withinWindow(late) + CLICKS * weightOfClick) * rate,
+  truth: (rate, _, followedMs) => (within(late, followedMs) + CLICKS * weightOfClick) * rate,
   matured: maturedBy(late),
 });
 
-/** Mean amount of a product, in euros, and standard deviation of its logarithm. */
+/** Mean amount of a product, in euros. */
 const priceOf = (index: number): number => 20 + 10 * index;
-const SPREAD = 0.5;
 
-const orders: Sales = {
+/** `sigma`: standard deviation of the logarithm of an amount. */
+const orders = (sigma: number): Sales => ({
   body: { goals: { order: { weight: 1, value: { currency: "EUR" } } } },
   reached: ({ rates, luck, delaysMs }, index, random) => {
-    const reward = Math.round(100 * priceOf(index) * Math.exp(SPREAD * random.normal() - SPREAD ** 2 / 2)) / 100;
+    const reward = Math.round(100 * priceOf(index) * Math.exp(sigma * random.normal() - sigma ** 2 / 2)) / 100;
     return luck < rates[index] ? [{ goal: "order", reward, delayMs: delaysMs[0] }] : [];
   },
-  truth: (rate, index) => withinWindow(late) * rate * priceOf(index),
+  truth: (rate, index, followedMs) => within(late, followedMs) * rate * priceOf(index),
   matured: maturedBy(late),
-};
+});
 
 interface World {
   readonly shop: (names: readonly (string | number)[]) => Shop;
@@ -76,6 +79,7 @@ const costly = { click: { weight: -0.1 }, purchase: { weight: 1 } };
 const worlds: Readonly<Record<string, World>> = {
   "ten products, one-hot, at once": products(prompt, true),
   "ten products, one-hot, 2 days": products(late, true),
+  "ten products, one-hot, half slow": products(mixed, true),
   "ten products, ids, at once": products(prompt, false),
   "ten products, ids, 2 days": products(late, false),
   "catalogue of 50, at once": catalogue(prompt),
@@ -85,15 +89,23 @@ const worlds: Readonly<Record<string, World>> = {
   "click of weight 0 and purchase, 2 days": products(late, true, clicksAndPurchases(beside)),
   "click that costs 0.1 and purchase, 2 days": products(late, true, clicksAndPurchases(costly, -0.1)),
   "purchase after click, 2 days": products(late, true, clicksAndPurchases(after)),
-  "amounts, 2 days": products(late, true, orders),
+  "amounts of sigma 0.7, 2 days": products(late, true, orders(0.7)),
+  "amounts of sigma 1.5, 2 days": products(late, true, orders(1.5)),
 };
-const traffics = ["uniform", "own"];
+/** Worlds that are also played with the products that the model chooses, which takes ten times as long. */
+const CHOSEN = [
+  ...["ten products, one-hot, at once", "ten products, one-hot, 2 days", "ten products, one-hot, half slow"],
+  ...["catalogue of 50, at once", "log-odds, one-hot, 2 days", "purchase after click, 2 days"],
+];
 
 /** The averages of products that explanations state. */
 export const means: StatedFigure = {
   id: "means",
   title: "Average reward of an impression of each product, over the visitors that it met, as explanations state it",
-  settings: Object.keys(worlds).flatMap((world) => traffics.map((traffic) => `${world}, ${traffic} traffic`)),
+  settings: Object.keys(worlds).flatMap((world) => [
+    `${world}, uniform traffic`,
+    ...(CHOSEN.includes(world) ? [`${world}, own traffic`] : []),
+  ]),
   runs: 30,
   traced: ["ten products, one-hot, at once, uniform traffic"],
   async run(setting, run) {
@@ -108,7 +120,11 @@ export const means: StatedFigure = {
         if (isWrong(statement, model.recommender.policy.range)) throw new RangeError(`${setting}: ${JSON.stringify(statement)}`);
         const metric = `${round} impressions`;
         const few = belief.tooFew || belief.average === null;
-        all.push(few ? { metric, result: "too few" } : stated(metric, belief as { low: number; high: number }, truths[index]));
+        all.push(
+          few
+            ? { metric, result: "too few" }
+            : stated(metric, { value: belief.average as number, ...(belief as { low: number; high: number }) }, truths[index]),
+        );
       });
     });
     return all;

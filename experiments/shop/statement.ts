@@ -11,8 +11,6 @@ export interface Statement {
   readonly belief: Belief;
   /** The mean in a recommendation. */
   readonly recommended: number;
-  /** The mean of the posterior, which the event log keeps. */
-  readonly posterior: number;
 }
 
 /** The statements about all products, in their order, for a visitor. */
@@ -25,13 +23,13 @@ export function statementsOf({ recommender, featurize }: DefaultModel, products:
     const belief = beliefs[i];
     const choice = choices.find(({ index }) => index === i) as Choice;
     if (!belief) throw new TypeError(`expected a belief about ${id}, got none`);
-    return { belief, recommended: statedScores(policy, choice).mean, posterior: choice.mean };
+    return { belief, recommended: statedScores(policy, choice).mean };
   });
 }
 
 /** Whether a statement is wrong in itself: outside the range of rewards, or an interval without a width or without its average. */
 export function isWrong(
-  { belief: { mean, average, low, high }, recommended }: Omit<Statement, "posterior">,
+  { belief: { mean, average, low, high }, recommended }: Statement,
   { min, max }: { min: number; max: number },
 ): boolean {
   // An end that too few amounts leave open is null.

@@ -204,21 +204,6 @@ export function shopTraffic(results: readonly Result[]): string {
   return table(["world", "figure", ...names, ...PROVENANCE], rows, 2);
 }
 
-/** How many intervals of 95 % hold, and how wide they are, after a number of impressions. */
-export function shopIntervals(results: readonly Result[]): string {
-  const own = ofShop(results, "intervals");
-  const each = (field: "setting" | "algorithm") => [...new Set(own.map((row) => row[field]))];
-  const rows = each("setting").flatMap((setting) =>
-    each("algorithm").map((algorithm) => {
-      const here = own.filter((row) => row.setting === setting && row.algorithm === algorithm);
-      const values = (metric: string, digits: number): string =>
-        here.flatMap((row) => (row.metric === metric ? [row.mean.toFixed(digits)] : [])).join(" / ");
-      return [setting, algorithm, values("held, %", 0), values("width over exact binomial", 2), ...provenance(here)];
-    }),
-  );
-  return table(["shop", "traffic", "held (%)", "width over that of exact binomial intervals", ...PROVENANCE], rows, 2);
-}
-
 /** The figures by name: the regret of each algorithm that has played all worlds of an experiment. */
 export function shopComparisons(results: readonly Result[]): Readonly<Record<string, Comparison>> {
   const same = (names: readonly string[]): Record<string, string> => Object.fromEntries(names.map((name) => [name, name]));

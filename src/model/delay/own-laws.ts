@@ -19,6 +19,8 @@ export interface Brought {
   /** Impressions that have matured by the key's own law, by weight. */
   readonly impressions: number;
   readonly conversions: number;
+  /** Conversions that the key's law rests on: its own, and those for which the common law stands in it. */
+  readonly lawful: number;
   /** Sum of rewards, and of their squares. */
   readonly rewards: number;
   readonly squares: number;
@@ -30,6 +32,8 @@ interface Counted {
   readonly law: KeyDelays;
   readonly common: CommonBins;
   readonly own: Float64Array | undefined;
+  /** Weight of the common law in the key's own, in conversions. */
+  readonly weight: number;
 }
 
 /**
@@ -165,10 +169,10 @@ export class OwnLaws {
 
   /** What the impressions of each key have brought. **Cost:** O(cohorts x bins) for each key. */
   brought(): ReadonlyMap<number, Brought> {
-    const entries = this.#counted().map(({ key, law, common, own = common.below }): [number, Brought] => [
-      key,
-      { ...law.brought, impressions: law.matured(this.#now, common, own).byOwn },
-    ]);
+    const entries = this.#counted().map(({ key, law, common, own = common.below, weight }): [number, Brought] => {
+      const { brought } = law;
+      return [key, { ...brought, lawful: brought.conversions + weight, impressions: law.matured(this.#now, common, own).byOwn }];
+    });
     return new Map(entries);
   }
 
@@ -204,7 +208,7 @@ export class OwnLaws {
     );
     // All impressions of a single key follow the common law.
     const differs = ({ risk }: Events): boolean => keys.length > 1 && risk.some((each) => each > 0);
-    return keys.map(({ seen, ...each }) => ({ ...each, own: differs(seen) ? ownLaw(seen, each.common, weight) : undefined }));
+    return keys.map(({ seen, ...each }) => ({ ...each, weight, own: differs(seen) ? ownLaw(seen, each.common, weight) : undefined }));
   }
 
   /** Solves the ratios by all that is known now. */

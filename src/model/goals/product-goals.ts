@@ -39,7 +39,7 @@ export function goalsOf(key: number, stages: readonly Stage[], averages: readonl
     const { count, error } = impressions[parent ?? -1] ?? { count: started, error: 0 };
     impressions[stage] = {
       count: before ? (started * count) / before : count,
-      error: Math.sqrt(error * error + own.maturityError * own.maturityError),
+      error: Math.sqrt(error * error + own.errorOf(key) * own.errorOf(key)),
     };
     if (weight !== 0) parts.push(partOf(key, stage, weight, own, impressions[stage]));
     if (amounts) missing[stage] = Math.max(LEAST_CONVERSIONS - conversions, 0);

@@ -20,21 +20,19 @@ export interface Interval extends Average {
 
 /** Conversions with which the size of a product's rewards is its own. A single one may be of a kind that all others exceed. */
 export const LEAST_CONVERSIONS = 10;
-/** Conversions of all products that count in the dispersion of one. */
-const SHARED = 5;
 /** Jeffreys' prior, in conversions. */
 const PRIOR = 0.5;
 
-const NOTHING: Brought = { impressions: 0, conversions: 0, rewards: 0, squares: 0 };
+const NOTHING: Brought = { impressions: 0, conversions: 0, lawful: 0, rewards: 0, squares: 0 };
 
-/** The mean square over the squared mean. */
 const dispersionOf = ({ conversions, rewards, squares }: Brought): number => (squares * conversions) / (rewards * rewards);
 
 /**
  * The averages of products.
  *
  * Rewards of 0 or `size` with a mean m are conversions with a rate of m over `size`, and the interval is Jeffreys'. Other rewards vary as
- * much as if they had the size of mean square over mean. Rewards that may be negative have a normal interval.
+ * much as if they had the size of mean square over mean. Those of a product are taken to vary as much as those of all products, if that is
+ * more: a few amounts have rarely the greatest one among them. Rewards that may be negative have a normal interval.
  *
  * The distribution of delays is itself an estimate: an average is what has come, over the impressions that have matured. The error of
  * their share makes the interval wider.
@@ -44,20 +42,28 @@ export class ProductAverages {
   readonly #products: ReadonlyMap<number, Brought>;
   readonly #all: Brought;
   readonly #range: { readonly min: number; readonly max: number };
-  /** Standard error of the matured share of impressions, relative to that share. */
-  readonly maturityError: number;
+  readonly #maturityError: number;
 
-  /** `range`: of the mean reward of an impression. */
+  /**
+   * `maturityError`: standard error of the matured share of impressions by the common law, relative to that share. `range`: of the mean reward
+   * of an impression.
+   */
   constructor(products: ReadonlyMap<number, Brought>, maturityError: number, range: { readonly min: number; readonly max: number }) {
     this.#products = products;
     this.#range = range;
-    this.maturityError = maturityError;
+    this.#maturityError = maturityError;
     const sum = (of: keyof Brought): number => Array.from(products.values()).reduce((all, each) => all + each[of], 0);
-    this.#all = { impressions: sum("impressions"), conversions: sum("conversions"), rewards: sum("rewards"), squares: sum("squares") };
+    this.#all = { ...NOTHING, conversions: sum("conversions"), rewards: sum("rewards"), squares: sum("squares") };
   }
 
   of(key: number): Brought {
     return this.#products.get(key) ?? NOTHING;
+  }
+
+  /** As `maturityError`, by a law of the product's own. It rests on fewer conversions. */
+  errorOf(key: number): number {
+    const { conversions } = this.#all;
+    return this.#maturityError * Math.sqrt(Math.max(conversions / Math.max(this.of(key).lawful, 1), 1));
   }
 
   /** The size of rewards: mean square over mean. */
@@ -65,17 +71,20 @@ export class ProductAverages {
     const { rewards, squares } = this.#all;
     const typical = rewards > 0 ? squares / rewards : Math.min(this.#range.max, Number.MAX_VALUE);
     if (!(own.rewards > 0)) return typical;
-    const { conversions } = own;
-    const dispersion = (dispersionOf(own) * conversions + dispersionOf(this.#all) * SHARED) / (conversions + SHARED);
-    const size = (dispersion * own.rewards) / conversions;
-    return conversions < LEAST_CONVERSIONS ? Math.max(size, typical) : size;
+    const size = (this.#dispersionOf(own) * own.rewards) / own.conversions;
+    return own.conversions < LEAST_CONVERSIONS ? Math.max(size, typical) : size;
+  }
+
+  /** The mean square of rewards over their squared mean. */
+  #dispersionOf(own: Brought): number {
+    return Math.max(dispersionOf(own), dispersionOf(this.#all));
   }
 
   /**
    * The mean reward of an impression. `matured`: how many the rewards come from, with the relative error of their number. Default: the
    * product's own.
    */
-  average(key: number, matured = this.of(key).impressions, error = this.maturityError): Average {
+  average(key: number, matured = this.of(key).impressions, error = this.errorOf(key)): Average {
     const own = this.of(key);
     const { min, max } = this.#range;
     // Conversions may come sooner than expected. Each has an impression.
@@ -115,16 +124,17 @@ export class ProductAverages {
   }
 
   /**
-   * The mean reward of a conversion, which is positive. One more conversion deviates by the mean, because few do not show how much they
+   * The mean reward of a conversion, which is positive. Its variance is in units of its square. One more conversion deviates by the mean, because few do not show how much they
    * vary. Nothing bounds the mean of fewer than ten.
    * **Source:** Wilson and Hilferty 1931, the quantiles of a gamma distribution with the mean and the variance of the sum.
    */
   amount(key: number): Average {
-    const { conversions, rewards, squares } = this.of(key);
-    const average = rewards / conversions;
+    const own = this.of(key);
+    const { conversions } = own;
+    const average = own.rewards / conversions;
     if (conversions < LEAST_CONVERSIONS) return { average, low: 0, high: Number.POSITIVE_INFINITY };
-    const variance = (squares - rewards * average + average * average) / (conversions + 1);
-    const ninth = variance / (9 * conversions * average * average);
+    const variance = ((this.#dispersionOf(own) - 1) * conversions + 1) / (conversions + 1);
+    const ninth = variance / (9 * conversions);
     const half = QUANTILE * Math.sqrt(ninth);
     const cube = (each: number): number => each * each * each;
     return { average, low: average / cube(1 - ninth + half), high: average / cube(Math.max(1 - ninth - half, 0)) };

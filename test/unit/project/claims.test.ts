@@ -13,15 +13,7 @@ import {
 } from "../../../experiments/logs/tables.ts";
 import { all } from "../../../experiments/papers.ts";
 import { intervalOf, type Result } from "../../../experiments/runs/results.ts";
-import {
-  shopComparisons,
-  shopIntervals,
-  shopOracle,
-  shopRatios,
-  shopTable,
-  shopTraffic,
-  shopVerdicts,
-} from "../../../experiments/shop/tables.ts";
+import { shopComparisons, shopOracle, shopRatios, shopTable, shopTraffic, shopVerdicts } from "../../../experiments/shop/tables.ts";
 import { signalsComparisons, signalsTable, signalsWins } from "../../../experiments/signals/tables.ts";
 import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/summary/choosing.ts";
 import { claimsTable } from "../../../experiments/summary/claims.ts";
@@ -39,7 +31,6 @@ const tables = {
   shopRatios,
   shopOracle,
   shopTraffic,
-  shopIntervals,
   signalsTable,
 };
 const ofLogs = { ratesTable, policiesTable, toldTable };

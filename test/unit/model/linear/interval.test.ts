@@ -7,7 +7,7 @@ import { stream } from "../../../support/scenario.ts";
 
 const RATES = { min: 0, max: 1 };
 const sold = (conversions: number, impressions: number, reward = 1): Brought => {
-  return { impressions, conversions, rewards: reward * conversions, squares: reward * reward * conversions };
+  return { impressions, conversions, lawful: conversions, rewards: reward * conversions, squares: reward * reward * conversions };
 };
 const averages = (products: readonly Brought[], error = 0, range = RATES) => new ProductAverages(new Map(products.entries()), error, range);
 
@@ -73,7 +73,7 @@ describe("the average of a product", () => {
   });
 
   it("is normal if rewards may be negative", () => {
-    const { average, low, high } = averages([{ impressions: 1000, conversions: 90, rewards: 30, squares: 90 }], 0, {
+    const { average, low, high } = averages([{ impressions: 1000, conversions: 90, lawful: 90, rewards: 30, squares: 90 }], 0, {
       min: -1,
       max: 1,
     }).average(0);
@@ -97,7 +97,7 @@ describe("the mean amount of a product", () => {
     for (let shop = 0; shop < 400; shop++) {
       const amounts = Array.from({ length: 30 }, () => Math.exp(sigma * normal(random) - sigma ** 2 / 2));
       const [rewards, squares] = [1, 2].map((power) => amounts.reduce((sum, each) => sum + each ** power, 0));
-      const { low, high } = averages([{ impressions: 30, conversions: 30, rewards, squares }], 0, RATES).amount(0);
+      const { low, high } = averages([{ impressions: 30, conversions: 30, lawful: 30, rewards, squares }], 0, RATES).amount(0);
       held += Number(low <= 1 && 1 <= high);
     }
     expect(held).toBeGreaterThan(352);
