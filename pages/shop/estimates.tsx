@@ -77,10 +77,7 @@ export function Estimates({ session }: { session: Session }) {
         <Nearness session={session} />
       </div>
       <table aria-labelledby="estimates">
-        <Head
-          class="unseen"
-          columns={["Product", "Chart", "Estimate", "Change since your last action", "One that waits", "Truth"]}
-        />
+        <Head class="unseen" columns={["Product", "Chart", "Estimate", "Change since your last action", "One that waits", "Truth"]} />
         <tbody>
           {products.map(({ id }) => (
             <Row key={id} session={session} product={id} />

@@ -131,7 +131,11 @@ function explanations(): Record<string, State> {
   const interval = { mean: 0.2, average: 0.25, low: 0.1, high: 0.3 };
   const money = { mean: 40, average: 50, low: 20, high: 60 };
   const at = explained.shownAt + 60_000;
-  const candidates = Array.from({ length: 20 }, (_, i) => ({ id: `c${i}`, belief: { mean: i / 10, average: 1, low: 0, high: 2 }, score: i / 10 }));
+  const candidates = Array.from({ length: 20 }, (_, i) => ({
+    id: `c${i}`,
+    belief: { mean: i / 10, average: 1, low: 0, high: 2 },
+    score: i / 10,
+  }));
   const believed = (id: string, low: number | null, score: number) => ({
     id,
     belief: { mean: 0.5, average: low && 0.625, low, high: low && 0.75 },
