@@ -14,12 +14,17 @@ const configuration = (fields: object = {}) => ({ type: "mark", mark: "configura
 const decision = { score: 0, mean: 0, width: 0.1, place: 0, candidates: 2 };
 
 /** Lists of an arm with one impression each, of which the first `converted` convert an hour later. */
-function lists(arm: string, count: number, converted: number, { goal = "conversion", ...fields }: Record<string, unknown> = {}): object[] {
+function lists(
+  arm: string,
+  count: number,
+  converted: number,
+  { goal = "conversion", delay = HOUR_MS, ...fields }: Record<string, unknown> & { delay?: number } = {},
+): object[] {
   return Array.from({ length: count }, (_, i) => {
     const id = `${arm} ${fields.version ?? 1} ${i}`;
     const shownAt = SHOWN + 1000 * i;
     const impression = { type: "impression", id, action: "mug", arm, state: "live", version: 1, shownAt, decision, ...fields };
-    const conversion = { type: "conversion", impression: id, goal, event: id, reward: 1, at: shownAt + HOUR_MS, status: "applied" };
+    const conversion = { type: "conversion", impression: id, goal, event: id, reward: 1, at: shownAt + delay, status: "applied" };
     return i < converted ? [impression, conversion] : [impression];
   }).flat();
 }
@@ -49,6 +54,20 @@ it("tells that the holdout converts more, and that some impressions were not ass
     "decided: the holdout converts more",
     "3 impressions registered, imported or pinned: not assigned by this model, so not compared",
   ]);
+});
+
+it("leaves out impressions that a request pinned", async () => {
+  const pinned = lists("policy", 2, 1, { decision: { ...decision, asked: { pin: [{ action: "mug", place: 0 }] } }, version: 7 });
+  const lines = await report([configuration(), ...lists("policy", 2000, 200), ...lists("holdout", 2000, 200), ...pinned]);
+  expect(lines[2]).toMatch(/^policy +2000 +2000 +200 /);
+  expect(lines.at(-1)).toBe("2 impressions registered, imported or pinned: not assigned by this model, so not compared");
+});
+
+it("compares closed windows if the arms differ in their delays, and says so", async () => {
+  const late = lists("holdout", 2000, 200, { delay: 9 * HOUR_MS });
+  expect((await report([configuration(), ...lists("policy", 2000, 200), ...late])).at(-1)).toMatch(
+    /^lists count once their windows have closed/,
+  );
 });
 
 it("leaves open what its interval leaves open, with the widths of the options", async () => {
