@@ -102,11 +102,12 @@ async function affirm(
   });
   const isFar = holm(pairs.map(({ row, own }) => agreementOf(row, own)));
   const far = new Set(pairs.flatMap(({ row }, i) => (isFar[i] ? [row.setting] : [])));
+  const near = new Set(pairs.flatMap(({ row }) => (far.has(row.setting) ? [] : [row.setting])));
   for (const setting of far) console.log(`contradicted: ${figure.id}, ${setting}`);
   if (far.size > 0) process.exitCode = 1;
   await keep(
     figure,
-    stale.flatMap((row) => (far.has(row.setting) ? [] : [{ ...row, ...dated }])),
+    stale.flatMap((row) => (near.has(row.setting) ? [{ ...row, ...dated }] : [])),
   );
 }
 

@@ -7,7 +7,7 @@ const ROUNDS = 500;
 /** Figures of a number that count. Engines may compute the last ones of an exponential in different ways. */
 const FIGURES = 9;
 
-export const hash = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 8);
+const hash = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 8);
 
 /** Names the numbers of a run. Seconds differ from run to run, so they do not count. */
 function named(curves: readonly Curve[]): string {

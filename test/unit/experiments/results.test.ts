@@ -1,6 +1,9 @@
 import { expect, it } from "vitest";
+import { affirmedRows, comparedRows } from "../../../experiments/runs/affirm.ts";
 import type { Experiment, Paper } from "../../../experiments/runs/experiment.ts";
-import { type Result, ratioName, ratioOf, ratioText, resultsOf, verdictOf } from "../../../experiments/runs/results.ts";
+import { type Result, ratioName, ratioOf, ratioText, resultsOf, verdictOf, winsOf } from "../../../experiments/runs/results.ts";
+import { holm, pValue } from "../../../experiments/runs/significance.ts";
+import { agreement, ratiosBeside, replaced } from "../../../experiments/runs/stored-results.ts";
 import { commandOf, runsOf } from "../../../experiments/summary/provenance.ts";
 
 it("divides means, and takes the error of the ratio from the pairs", () => {
@@ -82,4 +85,64 @@ it("decides by an interval of Student's t, which one run does not have", () => {
     const [, low] = ratioText({ mean: 0, standardError: 1, runs: freedom + 1 }).match(/\(-(.*) to/) as RegExpMatchArray;
     expect(Number(low)).toBeCloseTo(quantile, 2);
   }
+});
+
+it("corrects for many comparisons as Holm does, with p-values of Student's t", () => {
+  // The 97.5 % quantiles of Student's t at 5, 20 and very many degrees of freedom.
+  for (const [t, freedom] of [
+    [2.571, 5],
+    [2.086, 20],
+    [1.96, 1e9],
+  ])
+    expect(pValue(t, freedom)).toBeCloseTo(0.05, 3);
+  expect(pValue(-2.086, 20)).toBe(pValue(2.086, 20));
+  expect(pValue(100, 0)).toBe(1);
+  // 0.01 <= 0.05 / 4, 0.013 <= 0.05 / 3, 0.03 > 0.05 / 2: the last two are not significant, although 0.04 is below 0.05.
+  expect(holm([0.04, 0.01, 0.03, 0.013])).toEqual([false, true, false, true]);
+  expect(holm([])).toEqual([]);
+  const ratio = (mean: number) => ({ mean, standardError: 0.1, runs: 12 });
+  expect(winsOf([ratio(0.5), ratio(0.77), ratio(1), ratio(2)])).toEqual({ wins: 2, certain: 1 });
+});
+
+it("fresh runs affirm a row by their very figures, or if a quarter of the runs do not contradict it", () => {
+  const stored = row({ mean: 10, standardError: 1, runs: 12, values: [12, 8] });
+  const runs =
+    (...values: number[]) =>
+    () =>
+      values.map((value) => [{ metric: stored.metric, at: [1], values: [value] }]);
+  expect(agreement(stored, runs(12.000001))).toBe(1);
+  // One run is too few to tell, three are not.
+  expect(agreement(stored, runs(11))).toBeUndefined();
+  expect(agreement(stored, runs(11, 9, 10))).toBeGreaterThan(0.9);
+  expect(agreement(stored, runs(30, 31, 32))).toBeLessThan(1e-4);
+  expect(agreement(stored, runs())).toBeUndefined();
+
+  const rival = row({ ...stored, algorithm: "uniform" });
+  const ratio = row({ metric: ratioName(stored.metric, "uniform") });
+  const traceOf = () => "trace";
+  const series = (first: number) => [
+    { setting: stored.setting, algorithm: "default", runs: runs(12)() },
+    { setting: stored.setting, algorithm: "uniform", runs: runs(first, first, first)() },
+  ];
+  const affirm = (first: number) => affirmedRows(comparedRows([stored, rival, ratio], series(first), traceOf), "0badcafe");
+  expect(affirm(12).affirmed.map(({ affirmed, trace }) => [affirmed, trace])).toEqual(Array(3).fill(["0badcafe", "trace"]));
+  // The ratio falls with its rival.
+  expect(affirm(40)).toMatchObject({
+    affirmed: [{ algorithm: "default", metric: stored.metric }],
+    contradicted: [{ algorithm: "uniform" }],
+  });
+});
+
+it("keeps rows in their places, and adds the ratios to what has played before", () => {
+  const [own, rival] = [row({ values: [1, 3] }), row({ algorithm: "b", values: [2, 6, 9] })];
+  const all = replaced([own, row({ experiment: "other" })], [row({ mean: 5, values: [1, 3] }), rival]);
+  expect(all.map(({ experiment, algorithm, mean }) => [experiment, algorithm, mean])).toEqual([
+    ["long", "default", 5],
+    ["long", "b", 1],
+    ["other", "default", 1],
+  ]);
+  const experiment = { id: "long", ratios: [{ metric: own.metric, of: "default", to: ["b", "c"] }] } as unknown as Experiment;
+  expect(ratiosBeside({ id: "shop" } as Paper, experiment, all, [rival])).toMatchObject([
+    { algorithm: "default", metric: ratioName(own.metric, "b"), runs: 2, mean: 0.5 },
+  ]);
 });

@@ -19,8 +19,8 @@ const UNTRACED = [
   "vakili: figures-2-5",
   "liu: one-dimensional, two-dimensional",
   "calandriello: figures-3-4",
-  "beyond: vernade, heavy-tail, log-odds, alarm, rhythm, vakili, liu, intervals, bootstrap",
-  "shop: products, long, slow, random, catalogue, classification, intervals, small-catalogue, large-catalogue",
+  "beyond: log-odds, alarm, rhythm, vakili, liu, intervals, bootstrap",
+  "shop: products, long, slow, random, catalogue, classification, small-catalogue, large-catalogue",
   "signals: funnel, contextual-funnel, revenue",
 ].flatMap((line) => {
   const [paper, ids] = line.split(": ");
