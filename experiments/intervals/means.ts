@@ -81,7 +81,6 @@ const worlds: Readonly<Record<string, World>> = {
   "ten products, one-hot, 2 days": products(late, true),
   "ten products, one-hot, half slow": products(mixed, true),
   "ten products, ids, at once": products(prompt, false),
-  "ten products, ids, 2 days": products(late, false),
   "catalogue of 50, at once": catalogue(prompt),
   "catalogue of 50, 2 days": catalogue(late),
   "log-odds, one-hot, at once": products(prompt, true, logOdds(prompt)),
@@ -93,10 +92,7 @@ const worlds: Readonly<Record<string, World>> = {
   "amounts of sigma 1.5, 2 days": products(late, true, orders(1.5)),
 };
 /** Worlds that are also played with the products that the model chooses, which takes ten times as long. */
-const CHOSEN = [
-  ...["ten products, one-hot, at once", "ten products, one-hot, 2 days", "ten products, one-hot, half slow"],
-  ...["catalogue of 50, at once", "log-odds, one-hot, 2 days", "purchase after click, 2 days"],
-];
+const CHOSEN = ["ten products, one-hot, at once", "ten products, one-hot, half slow", "catalogue of 50, at once"];
 
 /** The averages of products that explanations state. */
 export const means: StatedFigure = {
