@@ -11,12 +11,18 @@ interface Action {
 
 interface Belief {
   readonly mean: number;
-  readonly low: number;
-  readonly high: number;
+  readonly average: number | null;
+  readonly low: number | null;
+  readonly high: number | null;
 }
 
-const sane = ({ mean, low, high }: Belief, min: number, max: number): boolean =>
-  min <= low && low <= mean && mean <= high && high <= max && low < high;
+/** Whether a belief is inside the range, with the average in its interval. `counts`: whether the policy counts products. */
+function sane({ mean, average, low, high }: Belief, min: number, max: number, counts: boolean): boolean {
+  if (!(min <= mean && mean <= max)) return false;
+  if (!counts) return average === null && low === null && high === null;
+  if (low === null || high === null || !(min <= low && low < high && high <= max)) return false;
+  return average === null ? low === min && high === max : low <= average && average <= high;
+}
 
 /** Teaches a model that only mugs sell, so that it expects less than nothing of others. Returns the last answers, and the decisions of the log. */
 async function taught(body: object, sold: readonly { readonly goal: string; readonly reward: number }[]) {
@@ -53,12 +59,13 @@ it.each([
   ["an upper confidence policy", { policy: "otf-lin-ucb" }, [conversion], 0, 1],
   ["a Gaussian process", { policy: "delay-gp-ucb" }, [conversion], 0, 1],
 ])("recommendations and explanations do, with %s", async (_, body, sold, min, max) => {
+  const counts = !("policy" in body);
   const { shown, explained, posterior } = await taught(body, sold);
   shown.forEach(({ mean }, i) => {
     expect(mean).toBe(Math.min(Math.max(posterior[i], min), max));
     const { decision, now, candidates } = explained[i];
     expect(decision.mean).toBe(mean);
-    expect([now, ...candidates.map(({ belief }: { belief: Belief }) => belief)].map((each) => sane(each, min, max))).toEqual(
+    expect([now, ...candidates.map(({ belief }: { belief: Belief }) => belief)].map((each) => sane(each, min, max, counts))).toEqual(
       Array(4).fill(true),
     );
   });
