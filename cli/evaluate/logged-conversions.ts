@@ -33,7 +33,8 @@ export function loggedConversions(conversions: readonly TimedConversion[], { rul
   return Array.from(
     Map.groupBy(counted, ({ goal }) => goal),
     ([goal, lines]) => {
-      const first = lines.reduce((least, { at }) => Math.min(least, at), Number.POSITIVE_INFINITY);
+      // A 0 and a retraction are no order.
+      const first = lines.reduce((least, { at, reward }) => (reward ? Math.min(least, at) : least), Number.POSITIVE_INFINITY);
       const known = lines
         .map((line) => ({
           line,

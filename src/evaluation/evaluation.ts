@@ -57,7 +57,7 @@ export interface Evaluation extends Figures {
  * Each arrived reward is multiplied by the ratio of the policy's probability of the action and the logged one (inverse propensity
  * scoring). The self-normalised estimate divides by the sum of these ratios. The doubly robust one applies them to the errors of a
  * reward model. Each reward is also divided by the probability that it has come by the age of its impression. Orders, later amounts and
- * refunds have delays of their own, and so have actions, drawn towards those of all as far as they are alike. The intervals allow for the
+ * refunds have delays of their own, and so have actions if a test tells them apart. The intervals allow for the
  * errors of these probabilities, unless `maturity` is given.
  *
  * **Cost:** per decision that of the policy, and O(k d^2) for the reward model.

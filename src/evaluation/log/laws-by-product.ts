@@ -1,11 +1,14 @@
-// The delays of each product, drawn towards those of all as far as products resemble each other, as the policies do it.
+// The delays of each product, as the figures of a shop state them: its own where products differ.
 
-import { lawsDiffer, ownLaw, type PooledBins, weightOf, within } from "../../model/delay/pooled-laws.ts";
+import { PRIOR } from "../../model/delay/delay-law.ts";
+import { lawsDiffer, ownLaw, type PooledBins, within } from "../../model/delay/pooled-laws.ts";
 import { grouped } from "../../values/grouped.ts";
 import { ProductLimit, type SeenConversion } from "./product-limit.ts";
 
 /** Bins for each law of a product: two for each doubling of the delay, and one for all shorter delays. */
 const BINS = 32;
+/** Standard deviations of the test from which on products have laws of their own. These cost little where laws are alike. */
+const APART = 1;
 /** Most products with a law of their own. The others share one. */
 const MOST = 64;
 
@@ -36,8 +39,8 @@ interface Own {
  * F(age) by product, from the conversions of a log.
  *
  * The common law is the product limit of all conversions. A product's conversions are compared with those that the common hazards expect
- * in each bin. Its own reverse hazard is then that of `ownLaw`, so the common law weighs as much as `weightOf` says: much where products
- * are alike, little where they differ. Within a bin a product's law goes as the common law goes.
+ * in each bin. If the test tells them apart, its own reverse hazard is that of `ownLaw`, in which the common law weighs half a conversion.
+ * Otherwise all have the common law. Within a bin a product's law goes as the common law goes.
  *
  * **Cost:** O(n log n + n bins).
  */
@@ -45,7 +48,6 @@ export class LawsByProduct {
   readonly #seen: readonly ProductConversion[];
   readonly #common: ProductLimit;
   readonly #bins: PooledBins;
-  readonly #weight: number;
   readonly #own = new Map<string | number, Own>();
   /** Whether the laws of products differ, by a test at about 5 %. */
   readonly differ: boolean;
@@ -68,8 +70,8 @@ export class LawsByProduct {
         this.#own.set(product, own);
       }
     this.differ = lawsDiffer([...laws.values()], this.#bins);
-    this.#weight = weightOf([...laws.values()], this.#bins);
-    for (const own of laws.values()) own.law = ownLaw(own, this.#bins, this.#weight);
+    if (!lawsDiffer([...laws.values()], this.#bins, APART)) this.#own.clear();
+    for (const own of laws.values()) own.law = ownLaw(own, this.#bins, PRIOR);
   }
 
   #binOf(age: number): number {
@@ -149,7 +151,7 @@ export class LawsByProduct {
   /** How far a product's hazard follows an error of the common one. */
   #commonShare({ events, risk }: Own, b: number): number {
     const { below, hazard } = this.#bins;
-    const prior = this.#weight * below[b];
+    const prior = PRIOR * below[b];
     if (!(risk[b] + prior > 0)) return 1;
     const own = (events[b] + prior * hazard[b]) / (risk[b] + prior);
     const [mine, common] = [own / (1 - own), hazard[b] / (1 - hazard[b])];
@@ -178,7 +180,7 @@ export class LawsByProduct {
   #addOwn(owns: Float64Array, { members, events, risk }: Own, younger: Float64Array): void {
     const { below, hazard } = this.#bins;
     const scale = younger.map((sum, b) => {
-      const prior = this.#weight * below[b];
+      const prior = PRIOR * below[b];
       const left = 1 - (events[b] + prior * hazard[b]) / (risk[b] + prior);
       return b > 0 && risk[b] > 0 && left > 0 ? sum / (left * Math.sqrt(risk[b] * (risk[b] + prior))) : 0;
     });
