@@ -29,13 +29,15 @@ const SAME_TIME = 60_000;
 export function loggedConversions(conversions: readonly TimedConversion[], { rules, shownAt, asOf }: Asked): LoggedConversion[] {
   const { goals } = rules;
   const today = { ...rules, defaults: DEFAULTS_VERSION };
-  const counted = counting(conversions).filter((line) => refusal(line, rules) === undefined);
+  const known = counting(conversions).filter((line) => refusal(line, rules) === undefined);
+  // The goals are in the order of their events that say something.
+  const counted = [true, false].flatMap((says) => known.filter(({ reward }) => (reward !== 0) === says));
   return Array.from(
     Map.groupBy(counted, ({ goal }) => goal),
     ([goal, lines]) => {
       // A 0 and a retraction are no order.
       const first = lines.reduce((least, { at, reward }) => (reward ? Math.min(least, at) : least), Number.POSITIVE_INFINITY);
-      const known = lines
+      const reported = lines
         .map((line) => ({
           line,
           knownAt: line.at > first && line.at <= first + SAME_TIME ? Math.max(line.at, line.reportedAfter) : line.at,
@@ -43,9 +45,9 @@ export function loggedConversions(conversions: readonly TimedConversion[], { rul
         .filter(({ knownAt }) => knownAt <= asOf)
         .sort((a, b) => a.knownAt - b.knownAt);
       const changes: LoggedConversion[] = [];
-      known.forEach(({ knownAt }, i) => {
+      reported.forEach(({ knownAt }, i) => {
         const outcome = resolved(
-          known.slice(0, i + 1).map(({ line }) => line),
+          reported.slice(0, i + 1).map(({ line }) => line),
           today,
           shownAt,
         );

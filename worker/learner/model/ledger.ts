@@ -71,7 +71,7 @@ export function enter(store: LearnerStore, event: ConversionEvent, rules: Rules,
   store.conversions.insert(event, status, { idle: silent && !change });
   if (event.reward !== null && !silent && !isRefund(event, rules.goals)) {
     // A correction is not a late report, and an event that waited for its impression was one before.
-    const isFirst = !late && !logged && !("seq" in event) && !known.some(({ goal }) => goal === event.goal);
+    const isFirst = !late && !logged && !("seq" in event) && !said(known, rules).some(({ goal }) => goal === event.goal);
     store.database.noteArrival(rules.goals ? event.goal : "", Date.now(), isFirst ? event.at : undefined);
   }
   if (!live || !change) return { status };
