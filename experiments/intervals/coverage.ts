@@ -76,7 +76,7 @@ function sharesDiffer(a: number, ofA: number, b: number, ofB: number): number {
 const CLEAR = 2;
 
 /** Whether a share is outside the promise, and by more than the chance of its runs. */
-export function isOutside({ held, worlds, tooFew }: Coverage): boolean {
+function isOutside({ held, worlds, tooFew }: Coverage): boolean {
   if (held === null) return false;
   const error = (share: number): number => Math.sqrt((share * (1 - share)) / (worlds * (1 - tooFew)));
   return held < 0.93 - CLEAR * error(0.93) || held > 0.98 + CLEAR * error(0.98);

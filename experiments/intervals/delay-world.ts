@@ -66,11 +66,11 @@ const all: readonly DelayWorld[] = [
 export const delayWorlds: Readonly<Record<string, DelayWorld>> = Object.fromEntries(all.map((world) => [nameOf(world), world]));
 
 /** An impression, or a conversion of one. */
-export interface Shown {
+interface Shown {
   readonly product: number;
   readonly shownAt: number;
 }
-export interface Known extends Shown {
+interface Known extends Shown {
   readonly at: number;
   readonly arrivedAt: number;
 }

@@ -26,7 +26,7 @@ const SMALL: Readonly<Record<string, readonly (readonly [args: readonly string[]
   launch: [[["--runs", "1", "--impressions", "100"], /KV alone +regret [\d.]+, ratio/]],
   orders: [[["--impressions", "300"], /offline fold: +[0-9a-f]{16}/]],
   looks: [[["--runs", "2", "--null-runs", "2"], /one share: \d of 1; a share that changes: \d of 1/]],
-  intervals: [[["--figure", "delay-law", "--runs", "3"], /shorter windows, worker \| 3 \|/]],
+  intervals: [[["--figure", "delay-law", "--only", "lognormal, steady", "--runs", "3"], /^\| lognormal, steady, 500 \|.*\| 3 \|$/m]],
   reproduce: [[["--paper", "vernade", "--experiment", "figure-1", "--runs", "1", "--out", "FOLDER"], /\d+ results in/]],
   sizing: [[["--views", "1000"], /1,000/]],
   crossing: [[[], /conversion: \d+ calls/]],

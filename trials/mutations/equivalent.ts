@@ -53,8 +53,8 @@ export const equivalents: readonly Equivalent[] = [
     why: "Past the end the deviation is undefined, which is greater than none.",
   },
   {
-    file: "src/evaluation/log/maturity.ts",
-    original: "next < order.length",
+    file: "src/evaluation/log/laws-by-product.ts",
+    original: "next < members.length",
     replacement: "true",
     why: "Past the end the age is undefined, which is less than no delay, so the loop ends there as well.",
   },

@@ -80,7 +80,7 @@ export class ProductLimit {
 }
 
 /** How many of ascending `values` are at most `limit`. */
-export function countUpTo(values: Float64Array, limit: number): number {
+function countUpTo(values: Float64Array, limit: number): number {
   return countWhile(values, (value) => value <= limit);
 }
 
