@@ -1,7 +1,7 @@
 // Delays by arm and product: tests whether they are equal, and a law for each product where products differ.
 
 import { binEnd, settingsOf } from "../model/delay/delays.ts";
-import { type Events, lawsDiffer, ownLaw, weightOf } from "../model/delay/pooled-laws.ts";
+import { type Events, lawsDiffer, ownLaw } from "../model/delay/pooled-laws.ts";
 import { binAt, closedLaw, type Law, type Laws } from "./laws.ts";
 
 /** First conversions of one arm in one cell of the grid of a `DelayEstimate`. */
@@ -134,12 +134,11 @@ export class ProductDelays {
    * @param shown all impressions.
    */
   #laws(shown: readonly Shown[]): Laws | undefined {
-    const weight = weightOf(Array.from(this.#products.values()), this.#common);
     const closed = this.#closed();
     const products = new Map<string, Product>();
     for (const { age, groups } of shown) {
       for (const [product, count] of Object.entries(groups)) {
-        const known = products.get(product) ?? this.#productOf(product, weight);
+        const known = products.get(product) ?? this.#productOf(product);
         products.set(product, known);
         known.shown += count;
         known.matured += count * known.below(age);
@@ -166,16 +165,16 @@ export class ProductDelays {
     return closed;
   }
 
-  #productOf(product: string, weight: number): Product {
+  #productOf(product: string): Product {
     const { hazard, below } = this.#common;
     const none = new Float64Array(this.#ends.length);
     const { events, risk } = this.#products.get(product) ?? { events: none, risk: none };
-    const own = ownLaw({ events, risk }, this.#common, weight);
+    const own = ownLaw({ events, risk }, this.#common, PRIOR);
     const logVariance = none.slice();
     for (let b = own.length - 1, variance = 0; b >= 0; b--) {
       logVariance[b] = variance;
-      const died = events[b] + weight * below[b] * hazard[b];
-      const alive = Math.max(risk[b] + weight * below[b] - died, 0) + PRIOR;
+      const died = events[b] + PRIOR * below[b] * hazard[b];
+      const alive = Math.max(risk[b] + PRIOR * below[b] - died, 0) + PRIOR;
       variance += died / (alive * (alive + died + 1));
     }
     const conversions = this.#cells.reduce((sum, { groups }) => sum + (groups[product] ?? 0), 0);
@@ -183,7 +182,7 @@ export class ProductDelays {
   }
 }
 
-/** Prior number at risk: Jeffreys' prior. */
+/** Conversions that the common law weighs in a product's own, and the prior number at risk: Jeffreys' prior. */
 const PRIOR = 0.5;
 
 interface Product extends Law {
