@@ -14,7 +14,7 @@ const SOLVED_AT_ONCE = 16;
 /** Ratios of more keys are solved once this share of the impressions has changed. Fewer changes hardly move them. */
 const CHANGED = 1 / 256;
 
-/** What the impressions of a key have brought. */
+/** Rewards of the impressions of a key. */
 export interface Brought {
   /** Impressions that have matured by the key's own law, by weight. */
   readonly impressions: number;
@@ -167,7 +167,7 @@ export class OwnLaws {
     return own;
   }
 
-  /** What the impressions of each key have brought. **Cost:** O(cohorts x bins) for each key. */
+  /** Rewards of the impressions of each key. **Cost:** O(cohorts x bins) for each key. */
   brought(): ReadonlyMap<number, Brought> {
     const entries = this.#counted().map(({ key, law, common, own = common.below, weight }): [number, Brought] => {
       const { brought } = law;

@@ -4,7 +4,7 @@ import type { SnapshotReader, SnapshotWriter } from "../../values/snapshot.ts";
 import { type DelaySettings, Delays } from "./delays.ts";
 import { packed, unpacked } from "./packed.ts";
 
-/** What was counted of a product. */
+/** Counts of a product. */
 export interface Counted {
   readonly delays: Delays;
   /** Number of impressions. */

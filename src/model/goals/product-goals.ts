@@ -1,4 +1,4 @@
-// What the impressions of a product have brought in each goal, and together.
+// Rewards of the impressions of a product in each goal, and together.
 
 import { type Average, LEAST_CONVERSIONS, type ProductAverages } from "../linear/interval.ts";
 import type { Stage } from "./stages.ts";
@@ -13,7 +13,7 @@ export interface ProductGoals {
   readonly missing: readonly number[];
 }
 
-/** What a stage is worth per impression of the product, and how far the truth may be below and above. */
+/** Mean value of a stage per impression of the product, and how far the truth may be below and above. */
 interface Part {
   readonly stage: number;
   readonly mean: number;

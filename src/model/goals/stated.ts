@@ -39,7 +39,7 @@ export function statedMean(mean: number, { min, max }: RewardRange): number {
   return Math.min(Math.max(mean, min), max);
 }
 
-/** What is stated to people of a point and its product: the nearest values in the range. */
+/** The values that people see of a point and its product: the nearest ones in the range. */
 export function statedInterval({ mean, average, low, high }: Interval, range: RewardRange): Interval {
   const [own, ...ends] = [mean, average, low, high].map((each) => statedMean(each, range));
   return { mean: own, average: ends[0], low: ends[1], high: ends[2] };

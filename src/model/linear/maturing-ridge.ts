@@ -61,7 +61,7 @@ export class MaturingRidge {
   readonly #corrects: boolean;
   /** Absent unless rewards are amounts. */
   readonly #amounts: CappedSums | undefined;
-  /** Of the mean reward of an impression. */
+  /** Range of the mean reward of an impression. */
   readonly #range: MaturingRidgeOptions["reward"];
   #impressions = 0;
 

@@ -97,7 +97,7 @@ function partOf(counts: GoalCounts, windowMs: number): Part {
   return { ...counts, windowMs, conversions };
 }
 
-/** What was known of a part at a time: nothing that was shown or happened later. */
+/** The part as it was known at a time, without later impressions and conversions. */
 function knownAt(history: History, part: Part, time: number): [History, Part] {
   if (time === history.now) return [history, part];
   const latestAt = part.latestAt === null ? null : Math.min(part.latestAt, time);

@@ -10,7 +10,7 @@ const SLOTS = 4 * 7 * 96;
 /** Among the counters: the number of newest rows that say nothing. */
 const IDLE = "idleEnd";
 
-/** What a learner knows of the deliveries of a goal. */
+/** Deliveries of a goal, as a learner remembers them. */
 interface Heard {
   /** When the last conversion arrived. */
   readonly at: number;

@@ -24,7 +24,7 @@ export interface ListState {
 export interface ListChange extends ListKey {
   readonly before: ListState | null;
   readonly after: ListState | null;
-  /** What has changed about its impressions. */
+  /** Changes of its impressions. */
   readonly changes: readonly Change[];
 }
 
