@@ -23,8 +23,6 @@ interface Part {
   readonly share: number;
 }
 
-const { POSITIVE_INFINITY, NEGATIVE_INFINITY } = Number;
-
 /** Parts are summed by their distances. `averages`: of each stage that matters. */
 export function goalsOf(key: number, stages: readonly Stage[], averages: readonly (ProductAverages | undefined)[]): ProductGoals {
   /** Impressions of the product behind those that started a stage, and the relative error of their number. */
@@ -52,7 +50,7 @@ export function goalsOf(key: number, stages: readonly Stage[], averages: readonl
 function partOf(key: number, stage: number, weight: number, own: ProductAverages, impressions: { count: number; error: number }): Part {
   const { count, error } = impressions;
   const { average, low, high } = own.average(key, count, error);
-  const [below, above] = Number.isNaN(average) ? [POSITIVE_INFINITY, POSITIVE_INFINITY] : [average - low, high - average];
+  const [below, above] = Number.isNaN(average) ? [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY] : [average - low, high - average];
   const [down, up] = weight > 0 ? [below, above] : [above, below];
   const share = own.conversions(key) / count;
   return { stage, mean: weight * average, below: Math.abs(weight) * down, above: Math.abs(weight) * up, share };
@@ -77,7 +75,7 @@ function sumOf(parts: readonly Part[], stages: readonly Stage[]): Average {
     }
     return Math.sqrt(Math.max(square, 0));
   };
-  if (Number.isNaN(average)) return { average, low: NEGATIVE_INFINITY, high: POSITIVE_INFINITY };
+  if (Number.isNaN(average)) return { average, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
   return { average, low: average - distance("below"), high: average + distance("above") };
 }
 
@@ -90,5 +88,5 @@ function isBefore(stage: number, later: number, stages: readonly Stage[]): boole
 function openOf(parts: readonly Part[], stages: readonly Stage[]): Average {
   const average = parts.reduce((sum, { mean }) => sum + mean, 0);
   const [costs, gains] = [-1, 1].map((sign) => parts.some(({ stage }) => Math.sign(stages[stage].weight) === sign));
-  return { average, low: costs ? NEGATIVE_INFINITY : 0, high: gains ? POSITIVE_INFINITY : 0 };
+  return { average, low: costs ? Number.NEGATIVE_INFINITY : 0, high: gains ? Number.POSITIVE_INFINITY : 0 };
 }
