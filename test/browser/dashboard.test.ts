@@ -195,7 +195,12 @@ describeInChromium("the dashboard of a deployed worker", () => {
     }));
     const goals = [
       { goal: "click", windowMs: 3_600_000, currency: null, delay: { ...delay, window95Ms: 90_000 } },
-      { goal: "purchase", windowMs: 14 * 86_400_000, currency: null, delay: { ...delay, windows, window95Ms: 5 * 86_400_000, followedMs: 14 * 86_400_000 } },
+      {
+        goal: "purchase",
+        windowMs: 14 * 86_400_000,
+        currency: null,
+        delay: { ...delay, windows, window95Ms: 5 * 86_400_000, followedMs: 14 * 86_400_000 },
+      },
       { goal: "cart", windowMs: 3_600_000, currency: null, delay: null },
     ];
     shop = { ...busy, goals };
