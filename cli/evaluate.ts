@@ -209,8 +209,7 @@ const iso = (time: number): string => new Date(time).toISOString();
 const MOST_WEIGHT = 1.5;
 
 function report(name: string, { leftOut, goals, repeated, window, completeUntil, end }: Source, evaluation: Evaluation): string {
-  const { decisions, immature, weights, support, asOf, since, withinMs, delaysDiffer, logged, ips, snips, doublyRobust, capped } =
-    evaluation;
+  const { decisions, immature, weights, support, asOf, since, withinMs, delaysDiffer, capped } = evaluation;
   return [
     `${name}, impressions since ${iso(since)}, as of ${iso(asOf)}`,
     ...lateLines({ asOf, completeUntil, end }),
@@ -232,21 +231,17 @@ function report(name: string, { leftOut, goals, repeated, window, completeUntil,
     ...withinLines(withinMs, { goals, window }),
     "",
     `${"reward per decision".padEnd(22)}${"estimate".padStart(10)}    95 % interval`,
-    figureRow("the log's own policy", logged),
-    figureRow("IPS", ips),
-    figureRow("self-normalised IPS", snips),
-    figureRow("doubly robust", doublyRobust),
-    ...(capped ? ["", `with rewards of at most ${shown(capped.cap)}, as a few great ones say too little`] : []),
-    ...(capped
-      ? [
-          figureRow("the log's own policy", capped.logged),
-          figureRow("IPS", capped.ips),
-          figureRow("self-normalised IPS", capped.snips),
-          figureRow("doubly robust", capped.doublyRobust),
-        ]
-      : []),
+    ...figureRows(evaluation),
+    ...(capped ? ["", `with rewards of at most ${shown(capped.cap)}, as a few great ones say too little`, ...figureRows(capped)] : []),
   ].join("\n");
 }
+
+const figureRows = ({ logged, ips, snips, doublyRobust }: NonNullable<Evaluation["capped"]> | Evaluation): string[] => [
+  figureRow("the log's own policy", logged),
+  figureRow("IPS", ips),
+  figureRow("self-normalised IPS", snips),
+  figureRow("doubly robust", doublyRobust),
+];
 
 export const run = prepared({
   name: "evaluate",

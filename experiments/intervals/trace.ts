@@ -1,9 +1,6 @@
-// What the rows of a figure rest on: the statements of a few worlds.
-import { createHash } from "node:crypto";
+// The trace of a figure: a hash of its statements in a few worlds, on which its rows rest.
+import { FIGURES, hash } from "../runs/trace.ts";
 import type { Stated, StatedFigure } from "./stated-figure.ts";
-
-/** Figures of a number that count. Engines may compute the last ones of an exponential in different ways. */
-const FIGURES = 9;
 
 const shortened = (_: string, value: unknown): unknown => (typeof value === "number" ? value.toPrecision(FIGURES) : value);
 
@@ -14,5 +11,5 @@ const shortened = (_: string, value: unknown): unknown => (typeof value === "num
 export async function traceOf({ traced, run }: StatedFigure): Promise<string> {
   const all: (readonly Stated[])[] = [];
   for (const setting of traced) all.push(await run(setting, 0));
-  return createHash("sha256").update(JSON.stringify(all, shortened)).digest("hex").slice(0, 8);
+  return hash(JSON.stringify(all, shortened));
 }

@@ -1,13 +1,14 @@
-// What a row of results.json rests on: the numbers of a short run.
+// The trace of a row of results.json: a hash of the numbers of a short run, on which the row rests.
 import { createHash } from "node:crypto";
 import type { Curve, Experiment, Paper } from "./experiment.ts";
 import { type Result, rivalOf } from "./results.ts";
 
 const ROUNDS = 500;
 /** Figures of a number that count. Engines may compute the last ones of an exponential in different ways. */
-const FIGURES = 9;
+export const FIGURES = 9;
 
-const hash = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 8);
+/** A short name of a text. */
+export const hash = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 8);
 
 /** Names the numbers of a run. Seconds differ from run to run, so they do not count. */
 function named(curves: readonly Curve[]): string {

@@ -71,9 +71,10 @@ interface Arm {
  * Compares the conversion rates of two arms before windows close. You may look at any time and stop at any look.
  *
  * An arm's rate is its conversions over the sum of F(age) of its impressions. F is the delay law of both arms together. Where each product
- * has a law, F is the share of the arm's conversions that should have come, by the rates of its products. Rates are compared within each stratum, so a rate that changes together with the shares of the arms makes no difference. The differences are
- * averaged with the weights of Mantel and Haenszel, which depend on impressions alone. The variance sums squared scores by list, and adds
- * the error of F by the delta method. The interval is an asymptotic confidence sequence.
+ * has a law, F is the share of the arm's conversions that should have come, by the rates of its products. Rates are compared within each
+ * stratum, so a rate that changes together with the shares of the arms makes no difference. The differences are averaged with the weights
+ * of Mantel and Haenszel, which depend on impressions alone. The variance sums squared scores by list, and adds the error of F by the delta
+ * method. The interval is an asymptotic confidence sequence.
  *
  * The arms must have the same delays, of each product if products differ. If conversions of one arm come sooner, that arm looks better
  * until windows close. While too few impressions have had the whole window, rates count only conversions within a shorter time (`within`).

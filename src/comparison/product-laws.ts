@@ -1,5 +1,6 @@
 // Delays by arm and product: tests whether they are equal, and a law for each product where products differ.
 
+import { PRIOR } from "../model/delay/delay-law.ts";
 import { binEnd, settingsOf } from "../model/delay/delays.ts";
 import { type Events, lawsDiffer, ownLaw } from "../model/delay/pooled-laws.ts";
 import { binAt, closedLaw, type Law, type Laws } from "./laws.ts";
@@ -181,9 +182,6 @@ export class ProductDelays {
     return { below: (age) => between(this.#ends, own, age), logVariance, rate: 0, shown: 0, matured: 0, conversions };
   }
 }
-
-/** Conversions that the common law weighs in a product's own, and the prior number at risk: Jeffreys' prior. */
-const PRIOR = 0.5;
 
 interface Product extends Law {
   rate: number;

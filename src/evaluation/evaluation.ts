@@ -88,7 +88,7 @@ export async function evaluate(request: EvaluationRequest): Promise<Evaluation> 
     asOf: request.asOf,
     since,
     withinMs: matured.withinMs,
-    delaysDiffer: matured.delaysDiffer,
+    delaysDiffer: matured.delaysDiffer(),
     decisions,
     immature: matured.immatureShares(rows),
     weights: weightsOf(rows),

@@ -1,14 +1,12 @@
 // The delays of each product, as the figures of a shop state them: its own where products differ.
 
-import { PRIOR } from "../../model/delay/delay-law.ts";
-import { lawsDiffer, ownLaw, type PooledBins, within } from "../../model/delay/pooled-laws.ts";
+import { firstFrom, PRIOR } from "../../model/delay/delay-law.ts";
+import { APART, lawsDiffer, ownLaw, type PooledBins, within } from "../../model/delay/pooled-laws.ts";
 import { grouped } from "../../values/grouped.ts";
-import { ProductLimit, type SeenConversion } from "./product-limit.ts";
+import { countWhile, ProductLimit, type SeenConversion } from "./product-limit.ts";
 
 /** Bins for each law of a product: two for each doubling of the delay, and one for all shorter delays. */
 const BINS = 32;
-/** Standard deviations of the test from which on products have laws of their own. These cost little where laws are alike. */
-const APART = 1;
 /** Most products with a law of their own. The others share one. */
 const MOST = 64;
 
@@ -75,10 +73,7 @@ export class LawsByProduct {
   }
 
   #binOf(age: number): number {
-    const { ends } = this.#bins;
-    let bin = 0;
-    while (bin < BINS - 1 && ends[bin] < age) bin++;
-    return bin;
+    return firstFrom(this.#bins.ends, age);
   }
 
   #counted(members: readonly number[]): Own {
@@ -117,13 +112,7 @@ export class LawsByProduct {
   /** The least age from which F of a product is at least a share. */
   ageOf(share: number, product: string | number): number {
     const { delays } = this.#common;
-    let [low, high] = [0, delays.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.at(delays[middle], product) >= share) high = middle;
-      else low = middle + 1;
-    }
-    return delays[low] ?? 0;
+    return delays[countWhile(delays, (delay) => this.at(delay, product) < share)] ?? 0;
   }
 
   /**

@@ -1,16 +1,12 @@
 // The rewards of a log as of a time, each divided by the probability that it has come by then.
 
+import { ENOUGH, FOLLOWED, PART } from "../../model/delay/delay-law.ts";
 import { type TooFew, tooFew } from "../../values/too-few.ts";
 import type { CountedGoals, Kind } from "./counted-goals.ts";
 import type { LoggedConversion } from "./log.ts";
 import { ALL_CAME, knownMaturity, LEAST_MATURITY, type Maturity, type PlacedConversion, seenMaturity } from "./maturity.ts";
 
 const DAY_MS = 86_400_000;
-/** Conversions that must have been followed for the whole window. */
-const FOLLOWED = 5;
-/** Share of the conversions that must have been followed for a shorter time, and the number that is always enough. */
-const PART = 0.1;
-const ENOUGH = 50;
 
 /** Rewards of an impression that have come, by kind of event. */
 export interface SeenRewards {
@@ -75,6 +71,8 @@ export class MaturedLog {
   readonly withinMs: Readonly<Record<string, number>>;
   readonly #log: readonly Shown[];
   readonly #asOf: number;
+  /** For each kind, the least age from which its events count, by product. */
+  readonly #least: readonly ReadonlyMap<string | number, number>[];
 
   constructor(log: readonly Shown[], { asOf, goals, maturity, closed }: MaturedOptions) {
     this.goals = goals;
@@ -94,15 +92,12 @@ export class MaturedLog {
         for (const { goal, kind, delay } of goals.arrived({ shownAt, conversions }))
           seen[goal][kind].push({ place, product, delay, bound: asOf - shownAt });
     });
+    const oldest = log.reduce((most, { shownAt }) => Math.max(most, asOf - shownAt), 0);
     this.events = goals.goals.flatMap((goal, i): Events[] => {
       const known = closed ? ALL_CAME : knownMaturity(maturity, goal);
       const all = Object.values(seen[i]).flat();
       if (known) return [{ goal: i, kind: undefined, within: Number.POSITIVE_INFINITY, law: known, size: all.length }];
-      const followed = followedFor(
-        seen[i].order,
-        log.reduce((oldest, { shownAt }) => Math.max(oldest, asOf - shownAt), 0),
-        goal.windowMs,
-      );
+      const followed = followedFor(seen[i].order, oldest, goal.windowMs);
       const kinds = (Object.keys(seen[i]) as Kind[]).filter((kind) => kind === "order" || seen[i][kind].length > 0);
       return kinds.map((kind): Events => {
         // Reports may come after the window of what they report.
@@ -118,6 +113,8 @@ export class MaturedLog {
         this.events.reduce((least, { goal, within }) => (goal === i ? Math.min(least, within) : least), windowMs),
       ]),
     );
+    const products = new Set(log.flatMap(({ items }) => items.map(({ product }) => product)));
+    this.#least = this.events.map(({ law }) => new Map(Array.from(products, (product) => [product, law.youngest(product)])));
   }
 
   /**
@@ -128,9 +125,7 @@ export class MaturedLog {
    * all impressions over that of those old enough. The age depends on no choice, so nothing is preferred.
    */
   rows(from: number, to: number): { readonly rows: SeenRewards[]; readonly tooYoung: number; readonly young: number } {
-    const products = new Set(this.#log.flatMap(({ items }) => items.map(({ product }) => product)));
-    const least = this.events.map(({ law }) => new Map(Array.from(products, (product) => [product, law.youngest(product)])));
-    const orders = least.filter((_, i) => this.events[i].kind !== "amount" && this.events[i].kind !== "refund");
+    const orders = this.#least.filter((_, i) => this.events[i].kind !== "amount" && this.events[i].kind !== "refund");
     const youngest = orders.flatMap((ages) => [...ages.values()]).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
     const part = this.#log.slice(from, to);
     const old = part.filter(({ shownAt }) => this.#asOf - shownAt >= youngest);
@@ -140,16 +135,17 @@ export class MaturedLog {
       shares.set(age, share);
       return share;
     };
-    const scales = least.map((ages) => new Map(Array.from(ages, ([product, age]) => [product, shareOf(age)])));
+    const scales = this.#least.map((ages) => new Map(Array.from(ages, ([product, age]) => [product, shareOf(age)])));
     let young = 0;
     const rows = part.flatMap((shown, i): SeenRewards[] => {
       if (this.#asOf - shown.shownAt < youngest) return [];
       return shown.items.map((item) => this.#rewardsOf(shown, item, from + i, (event) => scales[event].get(item.product) as number));
     });
+    const oldest = old.reduce((most, { shownAt }) => Math.max(most, this.#asOf - shownAt), 0);
     this.events.forEach(({ size }, event) => {
       if (size === 0 || old.length === 0) return;
-      const oldest = old.reduce((most, { shownAt }) => Math.max(most, this.#asOf - shownAt), 0);
-      for (const [product, age] of least[event]) if (scales[event].get(product) === 0) young = Math.max(young, (age - oldest) / DAY_MS);
+      for (const [product, age] of this.#least[event])
+        if (scales[event].get(product) === 0) young = Math.max(young, (age - oldest) / DAY_MS);
     });
     return { rows, tooYoung: part.length - old.length, young };
   }
@@ -174,8 +170,8 @@ export class MaturedLog {
   }
 
   /** Whether the delays of orders differ between products, and between the halves of the log, by tests at about 5 %. */
-  get delaysDiffer(): { readonly byProduct: boolean; readonly byTime: boolean } {
-    const orders = this.events.flatMap(({ kind, law }) => (kind === "order" && law.differ ? [law.differ] : []));
+  delaysDiffer(): { readonly byProduct: boolean; readonly byTime: boolean } {
+    const orders = this.events.flatMap(({ kind, law }) => (kind === "order" && law.differ ? [law.differ()] : []));
     return { byProduct: orders.some(({ byProduct }) => byProduct), byTime: orders.some(({ byTime }) => byTime) };
   }
 

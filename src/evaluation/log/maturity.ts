@@ -13,7 +13,7 @@ export interface Maturity {
   /** The least age from which it is at least `LEAST_MATURITY`. */
   youngest(product: string | number): number;
   /** Whether the delays of products differ, and those of the older half of the events from those of the younger one. Absent if it is given. */
-  readonly differ?: { readonly byProduct: boolean; readonly byTime: boolean };
+  differ?(): { readonly byProduct: boolean; readonly byTime: boolean };
   /** Influence of each decision on a sum of values at these ages, through the estimate of delays. Indexed by place in the log. */
   influence?(divided: Divided): Float64Array;
 }
@@ -55,12 +55,14 @@ function youngestOf(at: (age: number) => number, windowMs: number): number {
 /** An estimate from all events of one kind that have come, whatever the age of their impression. `longest`: no delay is longer. */
 export function seenMaturity(seen: readonly PlacedConversion[], { longest, decisions }: { longest: number; decisions: number }): Maturity {
   const laws = new LawsByProduct(seen, longest);
-  const middle = seen.length > 0 ? seen[Math.floor(seen.length / 2)].place : 0;
-  const halves = seen.map(({ delay, bound, place }) => ({ delay, bound, product: Number(place < middle) }));
   return {
     at: (age, product) => laws.at(age, product),
     youngest: (product) => laws.ageOf(LEAST_MATURITY, product),
-    differ: { byProduct: laws.differ, byTime: new LawsByProduct(halves, longest).differ },
+    differ() {
+      const middle = seen[Math.floor(seen.length / 2)]?.place;
+      const halves = seen.map(({ delay, bound, place }) => ({ delay, bound, product: Number(place < middle) }));
+      return { byProduct: laws.differ, byTime: new LawsByProduct(halves, longest).differ };
+    },
     influence(divided) {
       const ofDecisions = new Float64Array(decisions);
       laws.influence(divided).forEach((each, i) => {

@@ -5,10 +5,10 @@ import { binEnd, binOf, type Delays } from "./delays.ts";
 import { type Followed, followedIn, type Hazards, hazardsOf, olderShare, type Part, partsOf } from "./reverse-hazards.ts";
 
 /** Conversions that must have been followed for the whole window. Fewer if there are not as many. */
-const FOLLOWED = 5;
+export const FOLLOWED = 5;
 /** Share of the conversions that must have been followed for a shorter time, and the number that is always enough. */
-const PART = 0.1;
-const ENOUGH = 50;
+export const PART = 0.1;
+export const ENOUGH = 50;
 /** Most steps of the search for the longest time. */
 const HALVINGS = 40;
 /** A cohort's ages are known to this share. */

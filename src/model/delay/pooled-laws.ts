@@ -12,6 +12,9 @@ const GUESSED_WEIGHT = 100;
 /** Below this variance laws are equal. */
 const LEAST_VARIANCE = 1e-6;
 
+/** Standard deviations of `lawsDiffer` from which on figures give products laws of their own. These cost little where laws are alike. */
+export const APART = 1;
+
 /** Conversions of one key in each bin: the events, and the conversions at risk. See `Delays` for the reverse hazard. */
 export interface Events {
   readonly events: Float64Array;

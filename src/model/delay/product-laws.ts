@@ -3,14 +3,12 @@
 
 import { betaInterval } from "../beta.ts";
 import { DelayLaw, firstFrom, type LawWithin, PRIOR } from "./delay-law.ts";
-import { type Events, lawsDiffer, ownLaw } from "./pooled-laws.ts";
+import { APART, type Events, lawsDiffer, ownLaw } from "./pooled-laws.ts";
 import type { Counted, ProductCounts } from "./product-counts.ts";
 import { eventsOf, type Followed, olderShare } from "./reverse-hazards.ts";
 
 /** Weight of the common rate in that of one of several products, in conversions. */
 const SHRUNK = 1;
-/** Standard deviations of the test from which on products have laws of their own. These cost little where laws are alike. */
-const APART = 1;
 /** A product is known for as long as about so many of its conversions were followed, and this share of the pending ones may be others'. */
 const KNOWN = 5;
 const UNKNOWN = 0.1;

@@ -28,7 +28,7 @@ interface World {
   readonly median: (arm: Arm, product: number) => number;
 }
 
-/** What a worker has counted of a world by some days. A fifth of the lists are the holdout's. */
+/** Counts of a worker after some days of a world. A fifth of the lists are the holdout's. */
 function countedOf({ perHour, share, rates, median }: World, seed: string): (day: number) => LiftCounts {
   const random = stream("lift", seed);
   const [arms, conversions]: [ArmCounts[], { arm: Arm; step: number; product: number; delay: number }[]] = [[], []];
