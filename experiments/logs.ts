@@ -1,11 +1,15 @@
-// A week of a real shop: what its logs can tell of policies that did not make them.
+// Real data: a week of a shop's logs and what they tell of policies that did not make them, a replay of random e-mails, and data sets of classes.
 import { type Evaluation, type Figure, isTooFew } from "afterclick";
 import { type BanditLog, POSITIONS, readBanditLog } from "./logs/bandit-log.ts";
+import { classShop, dataSets, readClasses } from "./logs/classes.ts";
+import { type EmailOutcome, emailShop, readEmails } from "./logs/emails.ts";
 import { asLogged, inShares, type LogLearner, mostClicked, recommending, uniformly } from "./logs/log-learner.ts";
+import { AS_PUBLISHED, classAlgorithms, emailAlgorithms } from "./logs/log-rivals.ts";
 import { testThenTrain } from "./logs/test-then-train.ts";
-import type { Curve, Experiment, Paper, Task } from "./runs/experiment.ts";
-import { linTs } from "./shop/algorithms.ts";
+import { type Curve, type Experiment, type Paper, roundsOf, type Task } from "./runs/experiment.ts";
+import { DEFAULT, linTs, playBy } from "./shop/algorithms.ts";
 import { type DefaultModel, defaultModel } from "./shop/default-model.ts";
+import { curvesOf, rewardCurve } from "./shop/play.ts";
 import { HOUR_MS } from "./shop/shop.ts";
 
 export const RANDOM = "random log";
@@ -101,8 +105,68 @@ const rates: Experiment = {
   },
 };
 
+export const REWARD = "reward per customer";
+
+/** Each outcome with the number of counted customers. */
+const outcomes: Readonly<Record<string, { readonly outcome: EmailOutcome; readonly horizon: number }>> = {
+  visits: { outcome: "visit", horizon: 6000 },
+  purchases: { outcome: "conversion", horizon: 20_000 },
+};
+
+const emails: Experiment = {
+  id: "emails",
+  title: "Hillstrom's e-mails: reward per customer in a replay of the random log, mean delay 2 of 30 days, window 7 days",
+  runs: 12,
+  settings: Object.keys(outcomes),
+  algorithms: Object.keys(emailAlgorithms),
+  figures: [{ metric: REWARD, x: "customer", y: REWARD }],
+  ratios: [{ metric: REWARD, of: DEFAULT, to: Object.keys(emailAlgorithms).filter((name) => name !== DEFAULT) }],
+  dataFiles: ["hillstrom.csv.gz"],
+  async run(task) {
+    const { setting, algorithm, run, files } = task;
+    const { outcome, horizon } = outcomes[setting];
+    const shop = emailShop(await readEmails(files[0]), outcome, roundsOf(horizon, task), ["emails", run]);
+    return [rewardCurve(REWARD, await playBy(emailAlgorithms[algorithm], shop, algorithm, run))];
+  },
+};
+
+export const MISTAKES = "cumulative regret";
+const ROUNDS = 10_000;
+const PUBLISHED = "published features, no delay";
+
+const classSettings: Readonly<Record<string, { readonly isPublished: boolean; readonly delay: number }>> = {
+  [PUBLISHED]: { isPublished: true, delay: 0 },
+  "published features, 500 rounds": { isPublished: true, delay: 500 },
+  "plain PUT, no delay": { isPublished: false, delay: 0 },
+  "plain PUT, 500 rounds": { isPublished: false, delay: 500 },
+};
+
+/** Mistakes of LinUCB in 10,000 rounds without delay, as Zhang, Zhou, Li and Gu (Neural Thompson sampling, ICLR 2021) print them. */
+const printed: Readonly<Record<string, number>> = { shuttle: 967, magic: 2604, adult: 2098 };
+
+const classes = Object.entries(dataSets).map(
+  ([id, set]): Experiment => ({
+    id,
+    title: `UCI's ${id}: mistakes in 10,000 rounds`,
+    runs: 12,
+    settings: Object.keys(classSettings),
+    algorithms: Object.keys(classAlgorithms),
+    figures: [{ metric: MISTAKES, x: "round", y: "mistakes" }],
+    ratios: [{ metric: MISTAKES, of: DEFAULT, to: Object.keys(classAlgorithms).filter((name) => name !== DEFAULT) }],
+    reported: [{ metric: MISTAKES, at: ROUNDS }],
+    dataFiles: [set.file],
+    paperValue: (setting, algorithm) => (setting === PUBLISHED && algorithm === AS_PUBLISHED ? printed[id] : null),
+    async run(task) {
+      const { setting, algorithm, run, files } = task;
+      const spec = { ...classSettings[setting], horizon: roundsOf(ROUNDS, task) };
+      const shop = classShop(await readClasses(files[0], set), spec, ["classes", id, run]);
+      return curvesOf(await playBy(classAlgorithms[algorithm], shop, algorithm, run), shop);
+    },
+  }),
+);
+
 export const paper: Paper = {
   id: "logs",
-  title: "Policies on the Open Bandit Dataset (Saito et al. 2021)",
-  experiments: [rates, evaluated],
+  title: "Real data: the Open Bandit Dataset (Saito et al. 2021), Hillstrom's e-mails, classes of UCI",
+  experiments: [rates, evaluated, emails, ...classes],
 };

@@ -1,6 +1,6 @@
 // The worker's default configuration in simulated shops, which no default was chosen on, beside algorithms that wait for windows.
 import { type Curve, type Experiment, type Paper, roundsOf, type Task } from "./runs/experiment.ts";
-import { AS_ZERO, algorithms, DEFAULT, KNOWN, NULL, playIn, SHOPS_OWN, WAITING } from "./shop/algorithms.ts";
+import { AS_ZERO, algorithms, DEFAULT, KNOWN, NULL, playIn, SHOPS_OWN, UNEXPLORING, WAITING } from "./shop/algorithms.ts";
 import { type CatalogueSpec, catalogueShop } from "./shop/catalogue-shop.ts";
 import { classificationShop } from "./shop/classification-shop.ts";
 import { curvesOf } from "./shop/play.ts";
@@ -25,7 +25,7 @@ function shops(
     settings: Object.keys(settings),
     algorithms: Object.keys(algorithms),
     figures,
-    ratios: [{ metric: "cumulative regret", of: DEFAULT, to: [...AS_ZERO, ...WAITING, KNOWN, ...SHOPS_OWN] }],
+    ratios: [{ metric: "cumulative regret", of: DEFAULT, to: [...AS_ZERO, ...WAITING, KNOWN, UNEXPLORING, ...SHOPS_OWN] }],
     // The algorithms are the same in all shops, and this one is cheap.
     algorithmsIn: "small-catalogue",
     traced: 200,

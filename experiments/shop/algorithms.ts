@@ -1,24 +1,29 @@
 import { otfLinTs, Recommender } from "afterclick";
 import { type Stream, stream } from "../../src/simulation/stream.ts";
-import { bestsellers } from "./bestsellers.ts";
-import { betaSampling } from "./beta-sampling.ts";
-import { type DefaultModel, defaultModel, learnerOf } from "./default-model.ts";
+import { bestsellers } from "../rivals/bestsellers.ts";
+import { betaSampling } from "../rivals/beta-sampling.ts";
+import { greedy, regCb } from "../rivals/optimist.ts";
+import { squareCb } from "../rivals/square-cb.ts";
+import { type DefaultModel, defaultModel, learnerOf, type ModelOptions } from "./default-model.ts";
 import { knowingDelays } from "./known-delays.ts";
 import type { Learner } from "./learner.ts";
 import { type Featurize, type Feedback, type Played, play } from "./play.ts";
 import type { Shop } from "./shop.ts";
-import { squareCb } from "./square-cb.ts";
 
-interface Algorithm {
+export interface Algorithm {
   readonly feedback: Feedback;
   /** Options of the default model's policy that differ from the defaults. */
   readonly options?: Readonly<Record<string, unknown>>;
+  /** Options of its encoder that differ from the defaults. */
+  readonly encoder?: ModelOptions["encoder"];
   /** Whether it sees no features. */
   readonly isBlind?: boolean;
+  /** Whether it sees no features of visitors. */
+  readonly isImpersonal?: boolean;
   learner(model: DefaultModel, shop: Shop, random: Stream): Learner | Promise<Learner>;
 }
 
-const byDefault: Algorithm["learner"] = ({ recommender }) => learnerOf(recommender);
+export const byDefault: Algorithm["learner"] = ({ recommender }, shop) => learnerOf(recommender, shop);
 
 /** The worker's default before it corrected for delays: a quarter of the norm as deviation, for a constant width. */
 export function linTs({ recommender }: DefaultModel, windowMs: number, seed: number): Promise<Recommender> {
@@ -27,9 +32,10 @@ export function linTs({ recommender }: DefaultModel, windowMs: number, seed: num
   return Recommender.create({ policy, window: { ms: windowMs }, seed });
 }
 
-const byLinTs: Algorithm["learner"] = async (model, { windowMs }, random) => learnerOf(await linTs(model, windowMs, random.below(2 ** 31)));
+export const byLinTs: Algorithm["learner"] = async (model, { windowMs }, random) =>
+  learnerOf(await linTs(model, windowMs, random.below(2 ** 31)));
 
-const uniform: Algorithm["learner"] = (_, { products }, random) => ({
+export const uniform: Algorithm["learner"] = (_, { products }, random) => ({
   choose: () => random.below(products.length),
   show() {},
   convert() {},
@@ -50,6 +56,9 @@ const OTHERS_AS_ZERO = {
   squareCb: "SquareCB, pending as zero",
   squareCbGreedy: "SquareCB, pending as zero, gamma 10,000",
   beta: "Beta, pending as zero",
+  greedy: "greedy, pending as zero",
+  regCb: "RegCB, pending as zero",
+  regCbNarrow: "RegCB, pending as zero, slack 0.003",
 };
 
 /**
@@ -58,6 +67,10 @@ const OTHERS_AS_ZERO = {
  */
 export const AS_ZERO = [CHANGES, NULL, NULL_LESS, ...Object.values(OTHERS_AS_ZERO)];
 
+/** The default without exploration. Draws decide only where nothing is known. */
+export const UNEXPLORING = "default, greedy";
+const NEARLY_NONE = 1e-6;
+
 const WAITS = "default, waiting";
 const WAITS_NULL = `${WAITS}, forgetting null`;
 const WAITS_LESS = `${WAITS}, exploration ${LESS}`;
@@ -65,6 +78,7 @@ const WAITS_LESS = `${WAITS}, exploration ${LESS}`;
 export const WAITING = [
   ...[WAITS, WAITS_NULL, WAITS_LESS],
   ...["LinTS, waiting", "SquareCB, waiting", "SquareCB, waiting, gamma 10,000", "Beta, waiting"],
+  ...["greedy, waiting", "RegCB, waiting", "RegCB, waiting, slack 0.003"],
 ];
 
 /** The default, which knows the delays from the start: an oracle. */
@@ -73,14 +87,33 @@ export const KNOWN = "default, delays known";
 /** Lists that a shop makes without a recommender. */
 export const SHOPS_OWN = ["bestsellers", "bestsellers, epsilon 0.05"];
 
-const byBeta: Algorithm["learner"] = (_, { products }, random) => betaSampling(products.length, random);
+export const byBeta: Algorithm["learner"] = (_, { products, meanOrder }, random) =>
+  betaSampling(products.length, random, { isPaid: meanOrder !== undefined });
 
-const squareCbOf =
+/** Tells a learner of amounts in mean orders, so that its options mean the same as where a conversion counts 1. */
+function inOrders(learner: Learner, { meanOrder = 1 }: Shop): Learner {
+  return {
+    ...learner,
+    convert: (id, at, reward = 1, previous = 0) => learner.convert(id, at, reward / meanOrder, previous / meanOrder),
+  };
+}
+
+export const squareCbOf =
   (gamma: number): Algorithm["learner"] =>
-  (_, { products }, random) =>
-    squareCb(products.length, gamma, random);
+  (_, shop, random) =>
+    inOrders(squareCb(shop.products.length, gamma, random), shop);
 
-const bestsellersOf =
+export const greedyOf =
+  (epsilon: number): Algorithm["learner"] =>
+  (_, shop, random) =>
+    inOrders(greedy(shop.products.length, random, epsilon), shop);
+
+export const regCbOf =
+  (slack: number): Algorithm["learner"] =>
+  (_, shop, random) =>
+    inOrders(regCb(shop.products.length, random, slack), shop);
+
+export const bestsellersOf =
   (epsilon: number): Algorithm["learner"] =>
   (_, { products }, random) =>
     bestsellers(products.length, epsilon, random);
@@ -107,6 +140,13 @@ export const algorithms: Readonly<Record<string, Algorithm>> = {
   [OTHERS_AS_ZERO.squareCb]: { feedback: "as zero", learner: squareCbOf(1000) },
   [OTHERS_AS_ZERO.squareCbGreedy]: { feedback: "as zero", learner: squareCbOf(10_000) },
   [OTHERS_AS_ZERO.beta]: { feedback: "as zero", isBlind: true, learner: byBeta },
+  "greedy, waiting": { feedback: "waiting", learner: greedyOf(0) },
+  "RegCB, waiting": { feedback: "waiting", learner: regCbOf(0.01) },
+  "RegCB, waiting, slack 0.003": { feedback: "waiting", learner: regCbOf(0.003) },
+  [OTHERS_AS_ZERO.greedy]: { feedback: "as zero", learner: greedyOf(0) },
+  [OTHERS_AS_ZERO.regCb]: { feedback: "as zero", learner: regCbOf(0.01) },
+  [OTHERS_AS_ZERO.regCbNarrow]: { feedback: "as zero", learner: regCbOf(0.003) },
+  [UNEXPLORING]: { feedback: "delivered", options: { exploration: NEARLY_NONE }, learner: byDefault },
   [SHOPS_OWN[0]]: { feedback: "waiting", isBlind: true, learner: bestsellersOf(0) },
   [SHOPS_OWN[1]]: { feedback: "waiting", isBlind: true, learner: bestsellersOf(0.05) },
   uniform: { feedback: "no delay", isBlind: true, learner: uniform },
@@ -114,10 +154,21 @@ export const algorithms: Readonly<Record<string, Algorithm>> = {
 
 const featureless: Featurize = () => new Float64Array(0);
 
-/** Plays an algorithm in a shop. `run` seeds its own random draws. */
-export async function playIn(shop: Shop, name: string, run: number): Promise<Played> {
-  const { feedback, options, isBlind, learner } = algorithms[name];
-  const model = await defaultModel(shop, run, { options });
-  const playing = await learner(model, shop, stream("shop", name, run));
-  return play(playing, shop, isBlind ? featureless : model.featurize, feedback);
+/** Plays one of the algorithms in a shop. `run` seeds its own random draws. */
+export const playIn = (shop: Shop, name: string, run: number): Promise<Played> => playBy(algorithms[name], shop, name, run);
+
+/** Plays an algorithm in a shop. `name` and `run` seed its own random draws. */
+export async function playBy(algorithm: Algorithm, shop: Shop, name: string, run: number): Promise<Played> {
+  const { feedback, options, encoder, isBlind, isImpersonal, learner } = algorithm;
+  const seen = isImpersonal ? impersonal(shop) : shop;
+  const model = await defaultModel(seen, run, { options, encoder });
+  const playing = await learner(model, seen, stream("shop", name, run));
+  return play(playing, seen, isBlind ? featureless : model.featurize, feedback);
+}
+
+/** The shop without the features of its visitors. */
+function impersonal(shop: Shop): Shop {
+  const known = new Set(shop.products.flatMap(({ features }) => Object.keys(features ?? {})));
+  const numeric = Object.fromEntries(Object.entries(shop.numeric ?? {}).filter(([name]) => known.has(name)));
+  return { ...shop, numeric, visit: (round) => ({ ...shop.visit(round), context: undefined }) };
 }

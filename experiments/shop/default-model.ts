@@ -7,6 +7,9 @@ import type { Shop } from "./shop.ts";
 
 type ModelBody = Parameters<typeof configureModel>[0];
 
+/** The goal of a shop whose rewards are amounts. */
+const PURCHASE = "purchase";
+
 /** A worker's model, and its features. */
 export interface DefaultModel {
   readonly recommender: Recommender;
@@ -14,26 +17,29 @@ export interface DefaultModel {
 }
 
 /** The part of a shop that its model is made of. */
-export type Assortment = Pick<Shop, "windowMs" | "products" | "dimension" | "numeric">;
+export type Assortment = Pick<Shop, "windowMs" | "products" | "dimension" | "numeric" | "meanOrder">;
 
 /**
  * The body of the PUT that makes the default model of a shop: its window, and the ranges of its numeric features if it has any. A shop whose
- * features are numbers states their dimension instead.
+ * features are numbers states their dimension instead, and one whose rewards are amounts states that.
  */
-export function bodyFor({ windowMs, dimension, numeric }: Omit<Assortment, "products">): ModelBody {
-  const window = { ms: windowMs };
-  if (dimension !== undefined) return { window, options: { dimension } };
-  return numeric ? { window, encoder: { numeric } } : { window };
+export function bodyFor({ windowMs, dimension, numeric, meanOrder }: Omit<Assortment, "products">): ModelBody {
+  const body: ModelBody = { window: { ms: windowMs } };
+  if (dimension !== undefined) body.options = { dimension };
+  else if (numeric) body.encoder = { numeric };
+  if (meanOrder !== undefined) body.goals = { [PURCHASE]: { weight: 1, value: { currency: "EUR" } } };
+  return body;
 }
 
 /** Options of a model, beside those that a shop sets. */
-export type ModelOptions = Omit<ModelBody, "window" | "seed" | "encoder">;
+export type ModelOptions = Omit<ModelBody, "window" | "seed">;
 
 /** Starts the model of a shop: the default one without `rest`. */
 export async function defaultModel(shop: Assortment, seed: number, rest: ModelOptions = {}): Promise<DefaultModel> {
   const { products } = shop;
   const body = bodyFor(shop);
-  const configured = await configureModel({ ...rest, ...body, seed, options: { ...body.options, ...rest.options } });
+  const encoder = body.encoder || rest.encoder ? { ...body.encoder, ...rest.encoder } : undefined;
+  const configured = await configureModel({ ...rest, ...body, seed, encoder, options: { ...body.options, ...rest.options } });
   const config = configured.encoder ? withVocabulary(configured, products) : configured;
   if (!config.encoder) return started(config, ({ points }) => points as Float64Array);
   const { points } = featurizer(config);
@@ -46,10 +52,11 @@ async function started(config: ModelConfig, featurize: Featurize): Promise<Defau
 }
 
 /** A recommender of the SDK as a learner. */
-export function learnerOf(recommender: Recommender): Learner {
+export function learnerOf(recommender: Recommender, { meanOrder }: Pick<Shop, "meanOrder"> = {}): Learner {
+  const goal = meanOrder === undefined ? undefined : PURCHASE;
   return {
     choose: (points, now, round) => recommender.policy.choose({ points, now, round })[0].index,
     show: (impressionId, { features, now }) => recommender.register({ impressionId, features, now }),
-    convert: (impressionId, at) => void recommender.convert({ impressionId, reward: 1, at }),
+    convert: (impressionId, at, reward = 1) => void recommender.convert({ impressionId, goal, reward, at }),
   };
 }

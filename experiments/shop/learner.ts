@@ -6,6 +6,6 @@ export interface Learner {
   choose(points: Points, now: number, round: number): number;
   /** Learns that a product was shown. `id`: the impression's. */
   show(id: string, shown: { readonly index: number; readonly features: Float64Array; readonly now: number }): void;
-  /** Learns that an impression converted at a time. */
-  convert(id: string, at: number): void;
+  /** Learns the reward of an impression at a time. `previous`: the reward that it replaces. */
+  convert(id: string, at: number, reward?: number, previous?: number): void;
 }

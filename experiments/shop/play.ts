@@ -20,8 +20,14 @@ interface Impression {
   readonly index: number;
   readonly features: Float64Array;
   readonly shownAt: number;
-  /** The time of the conversion. Absent if none comes inside the window. */
-  readonly at?: number;
+  /** What comes inside the window, in order: a conversion, and a refund. */
+  readonly outcomes: readonly Outcome[];
+}
+
+/** The reward of an impression from a time on. */
+interface Outcome {
+  readonly at: number;
+  readonly reward: number;
 }
 
 /** The features of all products for a visitor. */
@@ -30,7 +36,9 @@ export type Featurize = (visit: Pick<Visit, "context" | "points">) => Points;
 export interface Played {
   /** The chosen product of each round. */
   readonly choices: Int32Array;
-  /** The rate of the best product less that of the chosen one, in each round. */
+  /** The expected reward of the chosen product, in each round. */
+  readonly expected: Float64Array;
+  /** The expected reward of the best product less that of the chosen one, in each round. */
   readonly regret: Float64Array;
 }
 
@@ -41,6 +49,7 @@ const START_MS = DAY_MS;
 export function play(learner: Learner, shop: Shop, featurize: Featurize, feedback: Feedback): Played {
   const { horizon, stepMs, products } = shop;
   const choices = new Int32Array(horizon);
+  const expected = new Float64Array(horizon);
   const regret = new Float64Array(horizon);
   const due: (() => void)[][] = [];
   const later: Later = (time, event) => {
@@ -48,44 +57,62 @@ export function play(learner: Learner, shop: Shop, featurize: Featurize, feedbac
     due[round] ??= [];
     due[round].push(event);
   };
+  const meet = (round: number, now: number): { visit: Visit; points: Points; index: number } => {
+    for (;;) {
+      const visit = shop.visit(round);
+      const points = featurize(visit);
+      const index = learner.choose(points, now, round);
+      if (visit.logged === undefined || visit.logged === index) return { visit, points, index };
+    }
+  };
   for (let round = 1; round <= horizon; round++) {
     const shownAt = START_MS + round * stepMs;
     for (const event of due[round] ?? []) event();
     delete due[round];
-    const visit = shop.visit(round);
-    const points = featurize(visit);
-    const index = learner.choose(points, shownAt, round);
+    const { visit, points, index } = meet(round, shownAt);
+    const values = valuesOf(visit);
     choices[round - 1] = index;
-    regret[round - 1] = greatest(visit.rates) - visit.rates[index];
+    expected[round - 1] = values[index];
+    regret[round - 1] = greatest(values) - values[index];
     const features = vectorAt(points, index, products.length);
-    tell[feedback](learner, { id: `${round}`, index, features, shownAt, at: convertedAt(shop, visit, index, shownAt) }, shop, later);
+    tell[feedback](learner, { id: `${round}`, index, features, shownAt, outcomes: outcomesOf(shop, visit, index, shownAt) }, shop, later);
   }
-  return { choices, regret };
+  return { choices, expected, regret };
+}
+
+/** The expected reward of each product, after refunds. */
+function valuesOf({ rates, amounts, refund }: Visit): ArrayLike<number> {
+  if (!amounts) return rates;
+  return Float64Array.from(rates, (rate, i) => rate * amounts[i] * (1 - (refund?.shares[i] ?? 0)));
 }
 
 /** Calls `event` before the first choice from `time` on. */
 type Later = (time: number, event: () => void) => void;
 type Tell = (learner: Learner, impression: Impression, shop: Shop, later: Later) => void;
 
-function settle(learner: Learner, { id, at, ...shown }: Impression, now: number): void {
+function settle(learner: Learner, { id, outcomes, ...shown }: Impression, now: number): void {
   learner.show(id, { ...shown, now });
-  if (at !== undefined) learner.convert(id, now);
+  const last = outcomes.at(-1);
+  if (last) learner.convert(id, now, last.reward, 0);
 }
 
-/** @param asIfAt the time that the learner is told. */
-function deliver(asIfAt: (impression: Required<Impression>) => number): Tell {
+/** @param asIfAt the time that the learner is told of the outcome at a place. */
+function deliver(asIfAt: (impression: Impression, place: number) => number): Tell {
   return (learner, impression, shop, later) => {
-    const { id, at, shownAt, ...shown } = impression;
+    const { id, outcomes, shownAt, ...shown } = impression;
     learner.show(id, { ...shown, now: shownAt });
-    if (at === undefined) return;
-    // The choice of a round knows what came before it, not what comes with it.
-    later(Math.max(deliveredAt(shop, at), shownAt + 1), () => learner.convert(id, asIfAt({ ...impression, at })));
+    outcomes.forEach(({ at, reward }, place) => {
+      const convert = () => learner.convert(id, asIfAt(impression, place), reward, outcomes[place - 1]?.reward ?? 0);
+      // The choice of a round knows what came before it, not what comes with it.
+      later(Math.max(deliveredAt(shop, at), shownAt + 1), convert);
+    });
   };
 }
 
 const tell: Readonly<Record<Feedback, Tell>> = {
-  delivered: deliver(({ at }) => at),
-  "as zero": deliver(({ shownAt }) => shownAt),
+  delivered: deliver(({ outcomes }, place) => outcomes[place].at),
+  // A later report has a later time.
+  "as zero": deliver(({ shownAt }, place) => shownAt + place),
   waiting(learner, impression, shop, later) {
     const closed = deliveredAt(shop, impression.shownAt + shop.windowMs);
     later(closed, () => settle(learner, impression, closed));
@@ -99,9 +126,13 @@ function greatest(values: ArrayLike<number>): number {
   return most;
 }
 
-function convertedAt({ groups, windowMs }: Shop, { rates, luck, delaysMs }: Visit, index: number, now: number): number | undefined {
+function outcomesOf({ groups, windowMs }: Shop, visit: Visit, index: number, now: number): Outcome[] {
+  const { rates, luck, delaysMs, amounts, refund } = visit;
   const delay = delaysMs[groups?.[index] ?? 0];
-  return luck < rates[index] && delay <= windowMs ? now + delay : undefined;
+  if (luck >= rates[index]) return [];
+  const outcomes = [{ at: now + delay, reward: amounts?.[index] ?? 1 }];
+  if (refund && refund.luck < refund.shares[index]) outcomes.push({ at: now + delay + refund.afterMs, reward: 0 });
+  return outcomes.filter(({ at }) => at - now <= windowMs);
 }
 
 function deliveredAt({ batchMs }: Shop, at: number): number {
@@ -111,6 +142,13 @@ function deliveredAt({ batchMs }: Shop, at: number): number {
 /** Rounds of the curves. */
 const POINTS = 100;
 const WEEK_MS = 7 * DAY_MS;
+
+/** The mean expected reward so far, by round. */
+export function rewardCurve(metric: string, { expected }: Played): Curve {
+  const total = cumulative(expected);
+  const at = Array.from({ length: POINTS }, (_, i) => Math.round(((i + 1) * expected.length) / POINTS));
+  return { metric, at, values: at.map((round) => total[round - 1] / round) };
+}
 
 /** Regret, mistakes, stuck runs and the traffic of slow products, each at the rounds of its curve. */
 export function curvesOf({ choices, regret }: Played, shop: Shop): Curve[] {

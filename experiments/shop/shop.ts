@@ -21,6 +21,21 @@ export interface Visit {
   readonly luck: number;
   /** From the impression to the conversion, by group of products. */
   readonly delaysMs: readonly number[];
+  /** The reward of a conversion of each product. Default: 1. */
+  readonly amounts?: ArrayLike<number>;
+  readonly refund?: Refund;
+  /** The product that a log showed. The visit counts only if an algorithm chooses it. Otherwise the next visit of the same round follows. */
+  readonly logged?: number;
+}
+
+/** Money that goes back after an order. */
+export interface Refund {
+  /** The share of each product's orders that are returned. */
+  readonly shares: ArrayLike<number>;
+  /** An order is returned if this is below its product's share. Uniform on [0, 1). */
+  readonly luck: number;
+  /** From the conversion to the refund. */
+  readonly afterMs: number;
 }
 
 /** When conversions come, and when the shop delivers them. */
@@ -45,6 +60,8 @@ export interface Shop extends Timing {
   readonly groups?: readonly number[];
   /** Whether one product is the best for every visitor, until a drift. */
   readonly oneBest?: boolean;
-  /** Visits are asked for in order, once each. */
+  /** About the mean amount of an order, if rewards are amounts of money. */
+  readonly meanOrder?: number;
+  /** Visits are asked for in order, once each; those of a log until one counts. */
   visit(round: number): Visit;
 }

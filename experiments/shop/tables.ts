@@ -62,11 +62,15 @@ function worldsOf(results: readonly Result[]): World[] {
 const last = (results: readonly Result[], { experiment, setting }: World, algorithm: string, metric: string): Result | undefined =>
   ofShop(results, experiment).findLast((each) => each.setting === setting && each.algorithm === algorithm && each.metric === metric);
 
+/** The algorithms that have played in a shop. */
+const namesIn = (results: readonly Result[]): string[] =>
+  Object.keys(algorithms).filter((name) => results.some(({ paper, algorithm }) => paper === "shop" && algorithm === name));
+
 const present = (rows: readonly (Result | undefined)[]): Result[] => rows.filter((row) => row !== undefined);
 
 /** The regret of each algorithm in each world. */
 export function shopTable(results: readonly Result[]): string {
-  const names = Object.keys(algorithms);
+  const names = namesIn(results);
   const rows = worldsOf(results).map((world) => {
     const found = names.map((name) => last(results, world, name, REGRET));
     const cells = found.map((each) => (each === undefined ? "" : `${shown(each.mean)} ± ${shown(each.standardError)}`));
@@ -183,7 +187,7 @@ export function shopVerdicts(results: readonly Result[]): string {
 
 /** Where regret does not tell all: the traffic of slow products, runs that stay with another product, and a long horizon. */
 export function shopTraffic(results: readonly Result[]): string {
-  const names = Object.keys(algorithms);
+  const names = namesIn(results);
   const row = (world: World, metric: string, label: string): string[] => {
     const found = names.map((name) => last(results, world, name, metric));
     const cells = found.map((each) => {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { bestsellers } from "../../../experiments/shop/bestsellers.ts";
+import { bestsellers } from "../../../experiments/rivals/bestsellers.ts";
+import { Regression, squareCb } from "../../../experiments/rivals/square-cb.ts";
 import { DAY_MS } from "../../../experiments/shop/shop.ts";
-import { Regression, squareCb } from "../../../experiments/shop/square-cb.ts";
 import { stream } from "../../../src/simulation/stream.ts";
 
 // Rivals of the default model follow their definitions.
@@ -46,7 +46,7 @@ it("SquareCB follows ridge regression", () => {
     const x = Float64Array.from({ length: 4 }, () => (random() < 0.5 ? 0 : random.normal()));
     regression.append(x);
     const converts = random() < 0.2 + 0.1 * x[0];
-    if (converts) regression.reward(x);
+    if (converts) regression.reward(x, 1);
     for (let i = 0; i < 4; i++) {
       for (let j = 0; j < 4; j++) gram[4 * i + j] += x[i] * x[j];
       if (converts) moment[i] += x[i];

@@ -185,7 +185,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   pages: ["src/simulation/assortment.ts", "pages/ui", "pages/shop", "pages/dashboard", "pages/playground/policy.ts"],
   experiments: [
     ...["afterclick", "src/publication", "src/simulation", "src/comparison", "cli/command"],
-    ...["beyond", "intervals", "logs", "runs", "shop", "signals", "summary"].map((folder) => `experiments/${folder}`),
+    ...["beyond", "intervals", "logs", "rivals", "runs", "shop", "signals", "summary"].map((folder) => `experiments/${folder}`),
   ],
   "experiments/runs": [],
   "experiments/summary": [
@@ -199,8 +199,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["afterclick", "src/simulation", "cli/command", "experiments/runs", "experiments/shop", "experiments/summary"],
   ],
   "experiments/logs": [
-    ...["afterclick", "src/publication", "cli/command", "cli/replay/open-bandit.ts"],
-    ...["experiments", "experiments/runs", "experiments/shop", "experiments/summary"],
+    ...["afterclick", "src/publication", "src/simulation", "cli/command", "cli/replay/open-bandit.ts"],
+    ...["experiments", "experiments/rivals", "experiments/runs", "experiments/shop", "experiments/summary"],
   ],
   // Some figures are stated by the worker or by a command.
   "experiments/intervals": [
@@ -221,8 +221,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // The worker itself makes the default model that is tried in shops.
   "experiments/shop": [
     ...["afterclick", "src/publication", "src/simulation", "cli/command", "worker/domain/*", "type worker/protocol"],
-    ...["experiments/runs", "experiments/summary"],
+    ...["experiments/rivals", "experiments/runs", "experiments/summary"],
   ],
+  "experiments/rivals": ["afterclick", "src/simulation", "experiments/shop"],
   bench: [...["afterclick", "src/simulation", "bench/against", "bench/workloads"], ...["cli/command", "cli/worker/worker-process.ts"]],
   "bench/workloads": ["afterclick", "src/simulation", "cli/worker/api.ts", "bench", "bench/peers", "bench/peers/typescript"],
   "bench/against": ["cli/command", "type bench/variant.ts", "type bench/workload.ts"],

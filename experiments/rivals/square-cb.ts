@@ -1,10 +1,9 @@
 // Paper: Foster and Rakhlin, Beyond UCB: optimal and efficient contextual bandits with regression oracles, ICML 2020, Algorithm 1.
 // The regression is a ridge regression of conversions on features. The learning rate grows as the root of the round, as in Vowpal Wabbit.
 import type { Stream } from "../../src/simulation/stream.ts";
-import type { Learner } from "./learner.ts";
+import type { Learner } from "../shop/learner.ts";
+import { matrixOf, RIDGE } from "./ridge.ts";
 
-/** Default ridge of the SDK's linear policies. */
-const RIDGE = 0.1;
 /** Impressions between two passes over all coefficients. */
 const PASS = 64;
 
@@ -19,7 +18,7 @@ export function squareCb(products: number, gamma: number, random: Stream): Learn
   const features = new Map<string, Float64Array>();
   return {
     choose(given, _, round) {
-      const points = given instanceof Float64Array ? given : given.matrix();
+      const points = matrixOf(given);
       regression ??= new Regression(points.length / products);
       return draw(regression.predict(points), gamma * Math.sqrt(round), random());
     },
@@ -27,8 +26,8 @@ export function squareCb(products: number, gamma: number, random: Stream): Learn
       regression?.append(shown.features);
       features.set(id, shown.features);
     },
-    convert(id) {
-      regression?.reward(features.get(id) as Float64Array);
+    convert(id, _, reward = 1, previous = 0) {
+      regression?.reward(features.get(id) as Float64Array, reward - previous);
     },
   };
 }
@@ -69,9 +68,10 @@ export class Regression {
     if (++this.#impressions % PASS === 0) this.#step(features.keys());
   }
 
-  reward(features: Float64Array): void {
+  /** Adds to the reward of an impression that was appended. */
+  reward(features: Float64Array, amount: number): void {
     const places = nonzero(features);
-    for (const i of places) this.#moment[i] += features[i];
+    for (const i of places) this.#moment[i] += amount * features[i];
     this.#step(places);
   }
 

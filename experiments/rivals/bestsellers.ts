@@ -1,6 +1,6 @@
 import type { Stream } from "../../src/simulation/stream.ts";
-import type { Learner } from "./learner.ts";
-import { DAY_MS } from "./shop.ts";
+import type { Learner } from "../shop/learner.ts";
+import { DAY_MS } from "../shop/shop.ts";
 
 const WEEK_MS = 7 * DAY_MS;
 
@@ -31,7 +31,9 @@ export function bestsellers(products: number, epsilon: number, random: Stream): 
     show(id, { index }) {
       shown.set(id, index);
     },
-    convert(id, at) {
+    convert(id, at, _, previous = 0) {
+      // A refund is no sale.
+      if (previous !== 0) return;
       const index = shown.get(id) as number;
       sales[index]++;
       week.push({ index, at });
