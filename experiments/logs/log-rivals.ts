@@ -56,14 +56,10 @@ const common: Table = {
   "default, waiting": algorithms["default, waiting"],
 };
 
-const WITHOUT_INTERACTIONS: Table = {
-  "default, interactions []": { feedback: "delivered", encoder: { interactions: [] }, learner: byDefault },
-};
-
 /** On a log of e-mails. */
 export const emailAlgorithms: Table = {
   ...common,
-  ...WITHOUT_INTERACTIONS,
+  "default, interactions []": { feedback: "delivered", encoder: { interactions: [] }, learner: byDefault },
   "default, without context": { feedback: "delivered", isImpersonal: true, learner: byDefault },
   "Beta, delay law": {
     feedback: "delivered",
@@ -85,10 +81,13 @@ export const emailAlgorithms: Table = {
 
 export const AS_PUBLISHED = "LinUCB as published, waiting";
 
+/** Of several options of a rival, the one with the fewest mistakes on runs 1,000 and up. */
+const chosen = ["LinUCB, width 0.1", "LinTS", "SquareCB, gamma 10,000", "epsilon-greedy, 0.05", "greedy", "RegCB, slack 0.003"];
+
 /** On data sets of classes. */
 export const classAlgorithms: Table = {
   ...common,
   [AS_PUBLISHED]: { feedback: "waiting", learner: (_, { products }, random) => linUcbAsPublished(products.length, random) },
-  ...eitherWay(regressions),
+  ...eitherWay(Object.fromEntries(chosen.map((name) => [name, regressions[name]]))),
   uniform: { feedback: "no delay", isBlind: true, learner: uniform },
 };
