@@ -29,7 +29,7 @@ export interface Visit {
 }
 
 /** Money that goes back after an order. */
-export interface Refund {
+interface Refund {
   /** The share of each product's orders that are returned. */
   readonly shares: ArrayLike<number>;
   /** An order is returned if this is below its product's share. Uniform on [0, 1). */
