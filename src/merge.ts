@@ -17,8 +17,8 @@ const SAME = ["policy", "window", "reward", "goals", "examination", "seed"];
  * has learnt all of them: whoever learnt what, in which order, it has the bytes of one recommender after its `refactor`. So shards of a
  * model, or parts of a log, learn by themselves and then become one.
  *
- * **Needs:** a window in ms, and a policy that `merges`: `delayLinTs` and `delayLinUcb` with linear rewards and without a half-life,
- * `otfLinTs` and `otfLinUcb` with `norms: "exact"`. No event may come for an impression that its recommender has forgotten.
+ * **Needs:** a window in ms, and a policy that `merges`: `bestsellers`, `delayLinTs` and `delayLinUcb` with linear rewards and without a
+ * half-life, `otfLinTs` and `otfLinUcb` with `norms: "exact"`. No event may come for an impression that its recommender has forgotten.
  * **Exact:** for features and rewards that are multiples of 2^-12, as those of the encoder are, and times in whole ms. Sums of other numbers,
  * or with weights of places, agree to rounding. See `Policy.rangeUsed`.
  * **Cost:** that of restoring each snapshot and the result, and of one `refactor`.

@@ -211,7 +211,7 @@ export class Recommender {
       shown.impressionId = ids[place];
       if (!this.policy.learns) continue;
       const features = shown.features ?? candidates?.[shown.index].features ?? (points && rowOf(points, shown.index, d));
-      appended.push(this.#append({ features, place }, moment));
+      appended.push(this.#append({ features, place, action: shown.id }, moment));
     }
     for (let place = 0; place < appended.length; place++) this.#ledger.register(ids[place], appended[place]);
     this.#round = moment.round;
@@ -221,7 +221,8 @@ export class Recommender {
 
   /**
    * Registers an impression that was decided elsewhere, such as at the edge, offline or in a log. It counts as one round. `place`: its
-   * place in the list that was shown, default 0, the first. `examination` gives the place its weight.
+   * place in the list that was shown, default 0, the first. `examination` gives the place its weight. `action`: the id of the product, which
+   * `bestsellers` without features needs.
    *
    * @throws {TypeError | RangeError} naming the argument, also for an id that is already registered. Nothing has changed then.
    */
@@ -230,18 +231,22 @@ export class Recommender {
     readonly features?: ArrayLike<number>;
     readonly now?: number;
     readonly place?: number;
+    readonly action?: string;
   }): void {
-    onlyKeys("impression", record("impression", impression), ["impressionId", "features", "now", "place"]);
+    onlyKeys("impression", record("impression", impression), ["impressionId", "features", "now", "place", "action"]);
     const place = wholeNumber("place", impression.place ?? 0, 0);
     const moment = momentOf(this.#rules.window, this.#round + 1, impression.now);
     const [id] = this.#impressionIds(nonEmptyString("impressionId", impression.impressionId), 1, moment.round);
-    this.#ledger.register(id, this.#append({ features: impression.features, place }, moment));
+    this.#ledger.register(id, this.#append({ features: impression.features, place, action: impression.action }, moment));
     this.#round = moment.round;
     this.#ledger.advance(moment);
   }
 
-  #append({ features, place }: { features: ArrayLike<number> | undefined; place: number }, { round, now }: Moment): AppendedImpression {
-    return this.policy.append({ features, round, now, weight: this.weightAt(place) });
+  #append(
+    { place, ...shown }: { features: ArrayLike<number> | undefined; place: number; action: string | undefined },
+    { round, now }: Moment,
+  ): AppendedImpression {
+    return this.policy.append({ ...shown, round, now, weight: this.weightAt(place) });
   }
 
   /** Examination weight of a place, 0 for the first: 1 without `examination`. For an impression that `policy.append` counts. */

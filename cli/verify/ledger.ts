@@ -49,7 +49,7 @@ export class Ledger {
 
   /** Adds an impression. @throws {LogMismatch} if it has the wrong round, or exists already and no rollback has undone it. */
   show(policies: Policies, line: ImpressionLine & Origin, config: RewardRules): void {
-    const { id, features, round, seq, shownAt: now } = line;
+    const { id, action, features, round, seq, shownAt: now } = line;
     const number = this.#ids.add(id);
     if (this.#events.get(number) !== 0) throw new LogMismatch("expected one line per impression, got a second one");
     this.#settle(id);
@@ -58,7 +58,13 @@ export class Ledger {
     const place = placeOf(line);
     const shown = (recommender: Policies[number]): Appended => {
       const { policy } = recommender;
-      return policy.append({ ...(policy.dimension > 0 && { features }), round: expected, now, weight: recommender.weightAt(place) });
+      return policy.append({
+        ...(policy.dimension > 0 && { features }),
+        action,
+        round: expected,
+        now,
+        weight: recommender.weightAt(place),
+      });
     };
     const appended = round === null ? undefined : policies.map(shown);
     const state = round === null ? line.state : "live";

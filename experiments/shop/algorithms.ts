@@ -1,4 +1,4 @@
-import { otfLinTs, Recommender } from "afterclick";
+import { bestsellers as bestsellersPolicy, otfLinTs, Recommender } from "afterclick";
 import { type Stream, stream } from "../../src/simulation/stream.ts";
 import { bestsellers } from "../rivals/bestsellers.ts";
 import { betaSampling } from "../rivals/beta-sampling.ts";
@@ -84,8 +84,8 @@ export const WAITING = [
 /** The default, which knows the delays from the start: an oracle. */
 export const KNOWN = "default, delays known";
 
-/** Lists that a shop makes without a recommender. */
-export const SHOPS_OWN = ["bestsellers", "bestsellers, epsilon 0.05"];
+/** Lists that a shop makes without a recommender. The last one is of the policy `bestsellers`. */
+export const SHOPS_OWN = ["bestsellers", "bestsellers, epsilon 0.05", "sales per view, epsilon 0.05"];
 
 export const byBeta: Algorithm["learner"] = (_, { products, meanOrder }, random) =>
   betaSampling(products.length, random, { isPaid: meanOrder !== undefined });
@@ -118,6 +118,17 @@ export const bestsellersOf =
   (_, { products }, random) =>
     bestsellers(products.length, epsilon, random);
 
+const bySalesPerView: Algorithm["learner"] = async (_, { products, windowMs }, random) => {
+  const policy = bestsellersPolicy({ by: "rate", random: 0.05 });
+  const recommender = await Recommender.create({ policy, window: { ms: windowMs }, seed: random.below(2 ** 31) });
+  const candidates = Array.from(products.keys(), (index) => ({ id: String(index) }));
+  return {
+    choose: (_points, now, round) => recommender.policy.choose({ candidates, now, round })[0].index,
+    show: (impressionId, { index, now }) => recommender.register({ impressionId, action: String(index), now }),
+    convert: (impressionId, at) => void recommender.convert({ impressionId, reward: 1, at }),
+  };
+};
+
 /** Side by side on the same visitors. The default is the worker's, and so are the features of all algorithms that use any. */
 export const algorithms: Readonly<Record<string, Algorithm>> = {
   [DEFAULT]: { feedback: "delivered", learner: byDefault },
@@ -149,6 +160,7 @@ export const algorithms: Readonly<Record<string, Algorithm>> = {
   [UNEXPLORING]: { feedback: "delivered", options: { exploration: NEARLY_NONE }, learner: byDefault },
   [SHOPS_OWN[0]]: { feedback: "waiting", isBlind: true, learner: bestsellersOf(0) },
   [SHOPS_OWN[1]]: { feedback: "waiting", isBlind: true, learner: bestsellersOf(0.05) },
+  [SHOPS_OWN[2]]: { feedback: "delivered", isBlind: true, learner: bySalesPerView },
   uniform: { feedback: "no delay", isBlind: true, learner: uniform },
 };
 

@@ -43,7 +43,7 @@ export async function fitted(
   const windowMs = windowMsOf(options.window);
   const learnImpression = (decision: PlacedDecision, number: number): void => {
     const { shownAt: now, place } = decision;
-    recommender.register({ impressionId: `decision ${number}`, features: featuresOf(policy, decision), now, ...(place && { place }) });
+    recommender.register({ impressionId: `decision ${number}`, ...shownOf(policy, decision), now, ...(place && { place }) });
   };
   const learnConversion = (number: number, conversion: LoggedConversion, i: number): void => {
     const { at, reward, goal = "conversion", eventId = `${i}` } = conversion;
@@ -99,9 +99,15 @@ export function fittedTarget({ policy, request }: Fitted): Target {
   return (decision, place) => policy.chances({ ...request, ...candidatesFor(policy, decision), decision: `decision ${place}` });
 }
 
-function featuresOf(policy: Policy, decision: LoggedDecision): Float64Array | undefined {
-  const d = policy.dimension;
-  return d > 0 ? rowOf(pointsFor(policy, decision), decision.index, d) : undefined;
+/** What was shown, as a policy takes it: by its features, or by its id. */
+function shownOf(policy: Policy, decision: LoggedDecision): { readonly features?: Float64Array; readonly action?: string } {
+  const { dimension } = policy;
+  if (dimension > 0) return { features: rowOf(pointsFor(policy, decision), decision.index, dimension) };
+  return { action: idOf(decision, decision.index) };
+}
+
+function idOf({ ids }: Pick<LoggedDecision, "ids">, index: number): string {
+  return ids?.[index] ?? String(index);
 }
 
 /** @throws {TypeError | RangeError} if the points are missing, or have another dimension than the policy. */
@@ -114,9 +120,9 @@ function pointsFor({ dimension }: Policy, decision: Pick<LoggedDecision, "count"
 }
 
 /** The candidates of a decision or a list, for a policy. */
-export function candidatesFor(policy: Policy, decision: Pick<LoggedDecision, "count" | "points">) {
+export function candidatesFor(policy: Policy, decision: Pick<LoggedDecision, "count" | "points" | "ids">) {
   if (policy.dimension > 0) return { points: pointsFor(policy, decision) };
-  return { candidates: Array.from({ length: decision.count }, () => ({})) };
+  return { candidates: Array.from({ length: decision.count }, (_, index) => ({ id: idOf(decision, index) })) };
 }
 
 /** Checks the caller's probabilities: none is negative, and they sum to 1 up to rounding. @throws {TypeError | RangeError} */

@@ -203,7 +203,7 @@ export class PublishedModel implements LocalModel {
     const ids = Array.from({ length: Math.min(limit, offered.length) }, () => crypto.randomUUID() as string);
     const choices = policy
       ? policy.choose({
-          ...(policy.dimension > 0 ? { points } : { candidates: offered.map(() => ({})) }),
+          ...(policy.dimension > 0 ? { points } : { candidates: offered.map(({ id }) => ({ id })) }),
           ...{ round: policy.impressions + 1, now, decision: ids[0], limit, draws, greedy, minimumShare },
         })
       : ids.map((id, index): Choice => ({ index, id, score: 0, mean: 0, width: 0, probability: 1 }));

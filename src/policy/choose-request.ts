@@ -26,7 +26,7 @@ export interface ChooseRequest {
   readonly draws?: number;
   /**
    * Ranks by posterior mean, without exploring. The score is then the mean, for encoded actions that of the vector before its components
-   * are rounded. Policies that have no means ("uniform"), or that choose
+   * are rounded. Policies that have no means ("uniform", "bestsellers"), or that choose
    * one point at a time, ignore this.
    */
   readonly greedy?: boolean;

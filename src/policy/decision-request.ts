@@ -66,6 +66,11 @@ export class DecisionRequest implements ScoreRequest {
     return this.#request.decision ?? `round ${this.round}`;
   }
 
+  get ids(): readonly string[] {
+    const { candidates } = this.#request;
+    return Array.from({ length: this.count }, (_, index) => candidates?.[index].id ?? String(index));
+  }
+
   get points(): Float64Array {
     this.#points ??= (this.encoded as EncodedActions).matrix();
     return this.#points;

@@ -1,5 +1,6 @@
 // Every policy, with its options. The SDK exports what is here. `table.ts` lists the factories.
 
+export * from "./recommended/bestsellers.ts";
 export * from "./recommended/delay-gp-ts.ts";
 export * from "./recommended/delay-gp-ucb.ts";
 export * from "./recommended/delay-lin-ts.ts";

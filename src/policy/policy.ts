@@ -13,6 +13,8 @@ import {
   copyVector,
   finiteNumber,
   finiteVector,
+  nonEmptyString,
+  onlyKeys,
   positiveShare,
   record,
   wholeNumber,
@@ -32,6 +34,18 @@ export interface Outcome {
   readonly delay?: ReportedDelay;
   /** The goals of the impression. Required if goals are declared. */
   readonly goals?: GoalChange;
+}
+
+/** What is known of a product from before. */
+export interface PriorProduct {
+  /** Default: its index. For a policy without features. */
+  readonly id?: string;
+  /** `dimension` numbers: the product in no context. */
+  readonly features?: ArrayLike<number>;
+  /** Conversions, at least 0. */
+  readonly sales: number;
+  /** Impressions that brought them, or its share of all impressions if only that is known. Default: every product had the same share. */
+  readonly views?: number;
 }
 
 /** A running policy: the research loop of choose, append, observe and predict. */
@@ -154,17 +168,19 @@ export class Policy {
   /**
    * Counts an impression. Pass the returned value to `observe` with its rewards. `weight`: the probability in (0, 1] that the visitor
    * examined it, default 1. Delay-aware linear policies count the impression by its weight, and its rewards wholly: they learn the
-   * reward of examined impressions. Other policies ignore the weight.
+   * reward of examined impressions. Other policies ignore the weight. `action`: the id of the product, which `bestsellers` counts.
    * @throws {TypeError | RangeError} naming the argument. A window in ms needs `now`. Nothing has changed then.
    */
-  append(impression: Moment & { readonly features?: ArrayLike<number>; readonly weight?: number }): AppendedImpression {
-    const { weight = 1 } = impression;
+  append(
+    impression: Moment & { readonly features?: ArrayLike<number>; readonly weight?: number; readonly action?: string },
+  ): AppendedImpression {
+    const { weight = 1, action } = impression;
     const moment = momentOf(this.#context.window, wholeNumber("round", impression.round, 1), impression.now);
     positiveShare("weight", weight);
     const features = this.features(impression.features);
     if (Math.max(moment.round, this.#impressions + 1) > MOST_IMPRESSIONS)
       throw new NumericalError("not-finite", `impressions: expected at most ${MOST_IMPRESSIONS}, as no more can be counted`);
-    const slot = this.#learning().append(features, moment, weight);
+    const slot = this.#learning().append(features, action === undefined ? moment : { ...moment, action }, weight);
     this.#impressions++;
     return { features, slot, ...moment };
   }
@@ -240,6 +256,34 @@ export class Policy {
     const state = this.#learning();
     if (state.factors) return state.factors(this.#pointsOf(points));
     throw new UnsupportedError("no-goals", `${this.id} was not started with goals that it learns one by one`);
+  }
+
+  /** Whether the policy takes a prior. */
+  get takesPrior(): boolean {
+    return this.#rule.state.prior !== undefined;
+  }
+
+  /**
+   * Tells the policy what products sold before it learnt anything. This replaces an earlier prior, and an empty list removes it. The prior
+   * fades as impressions of the policy's own convert. Changes nothing else, and snapshots keep it.
+   * @throws {UnsupportedError} code `no-prior` for a policy that takes none, or `only-decides` for a publication.
+   * @throws {TypeError | RangeError} naming the product. Nothing has changed then.
+   */
+  prior(products: readonly PriorProduct[]): void {
+    const state = this.#learning();
+    if (!state.prior) throw new UnsupportedError("no-prior", `${this.id} takes no prior: expected a policy such as bestsellers`);
+    if (!Array.isArray(products)) throw wrongType("products", "an array", products);
+    const d = this.dimension;
+    const points = new Float64Array(products.length * d);
+    const ids = products.map((product, i) => {
+      const { features, id = String(i) } = record(`products[${i}]`, product) as unknown as PriorProduct;
+      onlyKeys(`products[${i}]`, product, ["id", "features", "sales", "views"]);
+      if (d > 0) copyVector(`products[${i}].features`, features, d, points, i * d);
+      return nonEmptyString(`products[${i}].id`, id);
+    });
+    const sales = Float64Array.from(products, (each, i) => finiteNumber(`products[${i}].sales`, each.sales, 0, MOST_IMPRESSIONS));
+    const views = Float64Array.from(products, ({ views = 1 }, i) => finiteNumber(`products[${i}].views`, views, 0, MOST_IMPRESSIONS));
+    state.prior(points, sales, views, ids);
   }
 
   #pointsOf(points: readonly ArrayLike<number>[]): Float64Array {

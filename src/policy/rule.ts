@@ -19,10 +19,12 @@ import type { SnapshotReader, SnapshotWriter } from "../values/snapshot.ts";
 export interface ScoreRequest extends SampleRequest, Moment {
   /** t: one more than the impressions appended so far. */
   readonly trial: number;
+  /** Ids of the candidates, by default their indices. k entries. */
+  readonly ids: readonly string[];
 }
 
 /** Request to a rule that chooses in its own domain. */
-type ProposeRequest = Omit<ScoreRequest, keyof CandidateRows | "draws" | "limit" | "families">;
+type ProposeRequest = Omit<ScoreRequest, keyof CandidateRows | "ids" | "draws" | "limit" | "families">;
 
 /** A point of a rule's own domain. */
 interface Proposal {
@@ -37,14 +39,19 @@ interface Proposal {
 export interface State {
   /**
    * Counts an impression. Returns its slot (the number of a row, a round, a ball), which comes back with its rewards. `examination`: the
-   * probability in (0, 1] that the visitor examined it.
+   * probability in (0, 1] that the visitor examined it. `action`: the id of what was shown, if the caller knows it.
    */
-  append(features: Float64Array, moment: Moment, examination: number): number;
+  append(features: Float64Array, shown: Moment & { readonly action?: string }, examination: number): number;
   /**
    * Sets an impression's reward. `previous`: its reward until now, undefined while pending. Without `delay`, the first conversion
    * counts as made at the time of the latest impression. `goals`: the same by goals, if the state has `factors`.
    */
   observe(impression: AppendedImpression, reward: number, previous: number | undefined, delay?: ReportedDelay, goals?: GoalChange): void;
+  /**
+   * Replaces what is known from before: k products by their features in no context (k x d, row-major) and ids, their conversions, and the
+   * impressions that brought them, or shares of these. It fades as own evidence comes. Absent if the state takes no prior.
+   */
+  prior?(points: Float64Array, sales: Float64Array, views: Float64Array, ids: readonly string[]): void;
   /** Absent for a rule without a posterior. */
   predict?(points: Float64Array): Moments;
   /** As `Policy.interval`. Absent for a rule that does not count products. */

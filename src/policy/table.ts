@@ -24,6 +24,7 @@ export const policies: readonly PolicyFactory[] = [
   factories.miniGpUcb,
   factories.miniGpEi,
   factories.gpEi,
+  factories.bestsellers,
   factories.epsilonGreedy,
   factories.uniform,
 ];

@@ -14,6 +14,7 @@ interface Shown {
   readonly impressionId: string;
   readonly features: Float64Array;
   readonly now: number;
+  readonly action: string;
 }
 
 /** The impressions of 40 rounds, of a policy that learns nothing. */
@@ -29,8 +30,8 @@ async function show({ factory, setting }: Listed): Promise<Shown[]> {
   const random = stream(31);
   return Array.from({ length: 40 }, (_, i) => {
     const now = 1000 * (i + 1);
-    const { impressionId } = recommender.recommend({ candidates: candidatesFor(setting, random), now }).action;
-    return { impressionId, features: recommender.impression(impressionId)?.features as Float64Array, now };
+    const { impressionId, id: action } = recommender.recommend({ candidates: candidatesFor(setting, random), now }).action;
+    return { impressionId, features: recommender.impression(impressionId)?.features as Float64Array, now, action };
   });
 }
 

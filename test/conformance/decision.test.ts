@@ -3,16 +3,17 @@ import { describe, expect, it } from "vitest";
 import { create } from "../support/logs/history.ts";
 import { candidatesFor, type Setting, stream } from "../support/scenario.ts";
 import { learnt, places } from "./learnt.ts";
-import { amongCandidates, type Listed, listed, ranking } from "./stated.ts";
+import { type Listed, listed, looking, ranking } from "./stated.ts";
 
 // Laws of decision requests: features as a matrix, no draws, greedy choice.
 
 const flat = (setting: Setting): Float64Array =>
   Float64Array.from(candidatesFor(setting, stream(22))?.flatMap(({ features }) => features) ?? []);
 
-const isUniform = ({ factory }: Listed): boolean => factory.id === "uniform";
+/** Whether the policy ranks by means, if it is asked to. */
+const hasMeans = ({ predictions }: Listed): boolean => predictions !== "none";
 
-it.each(amongCandidates.filter((each) => !isUniform(each)))("$name takes features as a matrix: to the bit the same", async (each) => {
+it.each(looking)("$name takes features as a matrix: to the bit the same", async (each) => {
   const { recommender, request } = await learnt(each);
   const { policy } = recommender;
   const points = flat(each.setting);
@@ -26,7 +27,7 @@ it.each(amongCandidates.filter((each) => !isUniform(each)))("$name takes feature
   expect(twin.snapshot()).toEqual(recommender.snapshot());
 });
 
-it.each(listed.filter((each) => each.hasDomain || isUniform(each)))("$name refuses a matrix, which it does not look at", async (each) => {
+it.each(listed.filter((each) => !looking.includes(each)))("$name refuses a matrix, which it does not look at", async (each) => {
   const { policy } = (await learnt(each)).recommender;
   expect(() => policy.choose({ round: 31, points: new Float64Array(8) })).toThrow(/^points: /);
 });
@@ -49,7 +50,7 @@ it.each(listed.filter(({ chance }) => chance !== "draws"))("$name ignores draws,
 });
 
 describe("greedy", () => {
-  const greed = ranking.filter((each) => !isUniform(each));
+  const greed = ranking.filter(hasMeans);
 
   it.each(greed)("$name ranks by posterior mean with probability 1, whatever the decision", async (each) => {
     const { recommender, request } = await learnt(each);
@@ -75,7 +76,7 @@ describe("greedy", () => {
     expect(policy.choose({ candidates, round: 31, greedy: true, limit: 5 }).map(({ index }) => index)).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it.each(listed.filter((each) => each.proposes || isUniform(each)))("$name ignores it, as it has no means to rank by", async (each) => {
+  it.each(listed.filter((each) => each.proposes || !hasMeans(each)))("$name ignores it, as it has no means to rank by", async (each) => {
     const { recommender, request } = await learnt(each);
     const options = { ...request, limit: places(each, request) };
     expect(recommender.policy.choose({ ...options, greedy: true })).toEqual(recommender.policy.choose(options));

@@ -12,7 +12,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { create } from "../support/logs/history.ts";
 import { candidatesFor, dyadicVectors, stream } from "../support/scenario.ts";
-import { type Listed, listed } from "./stated.ts";
+import { type Listed, listed, looking } from "./stated.ts";
 
 // A forgotten feature vector is nowhere in the state, and what was learnt there is kept elsewhere.
 
@@ -270,7 +270,7 @@ describe.each(without)("$name", (each) => {
 });
 
 describe("forget", () => {
-  it.each(SETTINGS.filter(({ factory }) => factory.id !== "uniform"))(
+  it.each(SETTINGS.filter((each) => looking.includes(each) || each.hasDomain))(
     "of $name refuses other than features, and changes nothing",
     async (each) => {
       const [recommender, run] = await started(each);

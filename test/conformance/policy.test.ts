@@ -2,11 +2,9 @@ import { type PolicyFactory, policies, Recommender, UnsupportedError } from "aft
 import { expect, it } from "vitest";
 import { create, history } from "../support/logs/history.ts";
 import { candidatesFor, dyadicVectors, stream } from "../support/scenario.ts";
-import { amongCandidates, listed, predicting, ranking } from "./stated.ts";
+import { amongCandidates, listed, looking, predicting, ranking } from "./stated.ts";
 
 // Laws of every policy in the table. A new policy is tested as soon as it is listed.
-
-const looking = amongCandidates.filter(({ factory }) => factory.id !== "uniform");
 
 it.each(listed)("$name has options that survive JSON and give the same policy", ({ factory, setting }) => {
   const descriptor = (factory as PolicyFactory<object>)(setting.options);

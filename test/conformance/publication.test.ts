@@ -68,7 +68,7 @@ it.each(listed)("$name does not learn from a publication, nor tell what was lear
   const { policy } = copy;
   const [{ index }] = recommender.policy.choose(request);
   const features = request.candidates?.[index].features ?? recommender.policy.choose(request)[0].features;
-  const impression = recommender.policy.append({ features, round: 31 });
+  const impression = recommender.policy.append({ features, action: "item-0", round: 31 });
   const before = policy.choose(request);
   const calls: Record<string, () => unknown> = {
     append: () => policy.append({ features, round: 31 }),

@@ -36,7 +36,7 @@ it.each(listed)("$name declares what is stated of it", async ({ factory, setting
   expect(policy.deterministic).toBe(chance === "none");
   expect(policy.sequential !== undefined).toBe(proposes);
   expect(policy.hasDomain).toBe(hasDomain);
-  expect(policy.dimension).toBe(factory.id === "uniform" ? 0 : 4);
+  expect(policy.dimension).toBe(hasDomain || "dimension" in setting.options ? 4 : 0);
 });
 
 it.each(listed)("$name knows a chance only where it is stated to", async (each) => {
@@ -58,7 +58,7 @@ it.each(listed)("$name decides the same exactly if it is deterministic", async (
   else expect(Math.max(...sizes)).toBeGreaterThan(1);
 });
 
-it("merges states of linear policies with linear rewards, and of no others", async () => {
+it("merges states of linear policies with linear rewards and of bestsellers, and of no others", async () => {
   const merging: string[] = [];
   for (const { name, factory, setting } of listed) if ((await create(factory, setting)).policy.merges === true) merging.push(name);
   expect(merging).toEqual([
@@ -71,5 +71,8 @@ it("merges states of linear policies with linear rewards, and of no others", asy
     "delay-lin-ts by evidence",
     "delay-lin-ts fixed",
     "delay-lin-ts by amounts",
+    "bestsellers by id",
+    "bestsellers by id, rate, at random",
+    "bestsellers by features, rate",
   ]);
 });

@@ -25,4 +25,6 @@ export const listed: readonly Listed[] = policies.flatMap((factory) =>
 export const amongCandidates = listed.filter(({ hasDomain }) => !hasDomain);
 export const ranking = listed.filter(({ proposes }) => !proposes);
 export const sampling = listed.filter(({ chance }) => chance === "draws");
+/** Settings that look at the features of candidates. */
+export const looking = amongCandidates.filter(({ setting }) => "dimension" in setting.options);
 export const predicting = listed.filter(({ predictions }) => predictions !== "none");

@@ -1,4 +1,5 @@
 export * from "./asy-ts.ts";
+export * from "./bestsellers.ts";
 export * from "./bpe.ts";
 export * from "./bpe-delay.ts";
 export * from "./delay-gp-ts.ts";

@@ -192,7 +192,7 @@ export const MEANINGS: Readonly<Record<OptionName, string>> = {
   minimumShare: "Least probability of each candidate at the first place, up to 0.5.",
   defaultAction: "Action to serve when no candidate is left, whatever the filter. `null` for none.",
   shards:
-    "Learners that share the model's events, up to 32. Each learner [takes its part](sizing.md#several-learners). Only for policies whose state is a sum: `delay-lin-ts` and `delay-lin-ucb`.",
+    "Learners that share the model's events, up to 32. Each learner [takes its part](sizing.md#several-learners). Only for policies whose state is a sum: `delay-lin-ts`, `delay-lin-ucb` and `bestsellers`.",
   limits:
     "Most impressions in open buckets, most bytes stored, and most deferred impressions. From three quarters of one of the first two on, the model [keeps a sample of its impressions](sizing.md#limits-of-a-model). Deferred impressions over the limit get 429, those of pages from half of it on. A Gaussian process has 200,000 open impressions by default.",
   deferral: "How long a deferred impression waits to be shown, up to a day.",

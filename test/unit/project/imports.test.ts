@@ -20,6 +20,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "src/model/pending": [...["src/values", "type src/core"], ...["src/model", "src/model/delay", "src/model/gaussian-process"]],
   "src/model/batch": [...["src/values", "type src/core"], ...["src/model", "src/model/gaussian-process", "src/model/pending"]],
   "src/model/lipschitz": ["src/values", "type src/core", "src/model"],
+  "src/model/sales": ["src/values", "src/encoding", "src/model", "src/model/delay"],
   // A policy is given a core. It names only the core's type.
   "src/policy": [
     ...["src/values", "type src/core", "src/encoding", "src/model", "src/model/*"],

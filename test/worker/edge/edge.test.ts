@@ -500,7 +500,7 @@ it("serves a policy that decides in sequence by its learner, and refuses it at t
   const sequential = ["bpe", "bpe-delay", "delayed-zooming", "dlpp", "mini-gp-ei", "mini-gp-ucb"];
   for (const { id } of policies) {
     const [{ options }] = settings[id];
-    const body = { policy: id, options: id === "uniform" ? {} : options, window: { ms: HOUR_MS } };
+    const body = { policy: id, options, window: { ms: HOUR_MS } };
     const { status, body: problem } = await call("PUT", `/v1/models/at-edge-${id}`, { ...body, serving: "edge" });
     if (!sequential.includes(id)) {
       expect(status, id).toBe(201);

@@ -156,8 +156,9 @@ export async function foldedDigest([{ config }, ...lines]: readonly Line[]): Pro
   const shown = new Map<string, { impression: Shown; conversions: Line[]; learnt?: NonNullable<ReturnType<typeof outcomeOf>> }>();
   for (const line of lines) {
     if (isLive(line)) {
-      const { id, features, round, shownAt: now } = line;
-      shown.set(id, { impression: policy.append({ ...(policy.dimension > 0 && { features }), round, now }), conversions: [] });
+      const { id, action, features, round, shownAt: now } = line;
+      const impression = policy.append({ ...(policy.dimension > 0 && { features }), action, round, now });
+      shown.set(id, { impression, conversions: [] });
     } else if (counts(line)) {
       const known = shown.get(line.impression);
       if (!known) throw new Error(`a conversion that counts stands before its impression ${line.impression}`);

@@ -175,5 +175,5 @@ function rowsOf(points: Points, count: number, places: readonly number[]): Point
 
 /** Candidates as the policy takes them. A policy of dimension 0 takes only their number. */
 export function among({ dimension }: Policy, { actions, points }: Offer): Pick<ChooseRequest, "points" | "candidates"> {
-  return dimension > 0 || !points ? { points } : { candidates: actions.map(() => ({})) };
+  return dimension > 0 || !points ? { points } : { candidates: actions as readonly { readonly id: string }[] };
 }

@@ -222,7 +222,7 @@ export class Block {
     return {
       id,
       name: named ? id.slice(NAME_AT) : null,
-      action: this.#actionOf(i),
+      action: this.action(i),
       features: this.features(i),
       ...common,
       decision: this.decision(i),
@@ -236,7 +236,7 @@ export class Block {
 
   /** What figures count of an impression. Not for an erased one. */
   counted(i: number) {
-    return { ...this.common(i), id: this.id(i), action: this.#actionOf(i), decision: this.decision(i) };
+    return { ...this.common(i), id: this.id(i), action: this.action(i), decision: this.decision(i) };
   }
 
   /** How an impression was decided. Not for an erased one. */
@@ -250,7 +250,8 @@ export class Block {
     return this.#column(i, 2);
   }
 
-  #actionOf(i: number): string {
+  /** The action of an impression. Not for an erased one. */
+  action(i: number): string {
     return this.#head().actions[this.#column(i, 1)];
   }
 

@@ -68,8 +68,10 @@ export const listOf = ({ id, decision }: Pick<ImpressionRow, "id" | "decision">)
 /** An impression in the form that policies take. */
 export interface AppendedImpression extends Omit<ReturnType<Policy["append"]>, "slot"> {
   readonly slots: readonly number[];
+  readonly action: string;
 }
 
-export function appendedOf({ id, features, slots, round }: Marks & Pick<ImpressionRow, "id" | "features">): AppendedImpression {
-  return { features, slots, round, now: shownAtOf(id) };
+export function appendedOf(impression: Marks & Pick<ImpressionRow, "id" | "action" | "features">): AppendedImpression {
+  const { id, action, features, slots, round } = impression;
+  return { action, features, slots, round, now: shownAtOf(id) };
 }

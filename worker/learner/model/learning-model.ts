@@ -136,7 +136,7 @@ export class LearningModel {
     this.#checkRunning(policies);
     this.change(() => {
       const marks = this.#marksOf(policies, block.count, (running, i) => {
-        return appendNext(running, { features: features(i), place: block.listPlace(i), now: block.shownAt(i) });
+        return appendNext(running, { action: block.action(i), features: features(i), place: block.listPlace(i), now: block.shownAt(i) });
       });
       this.#store.impressions.insertBlock(block, marks, keys, this.#config);
       // Usually nothing waits, and then no row has to be read.

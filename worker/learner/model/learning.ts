@@ -7,25 +7,25 @@ import type { Policies } from "../../domain/model/policies.ts";
 // What policies learn of the rows of a model.
 
 /** Appends an impression to the policies, in the next round. */
-export function appendTo(policies: Policies, impression: Pick<ImpressionRow, "id" | "features" | "decision">): Marks {
-  const { id, features } = impression;
-  return appendNext(policies, { features, place: placeOf(impression), now: shownAtOf(id) });
+export function appendTo(policies: Policies, impression: Pick<ImpressionRow, "id" | "action" | "features" | "decision">): Marks {
+  const { id, action, features } = impression;
+  return appendNext(policies, { action, features, place: placeOf(impression), now: shownAtOf(id) });
 }
 
-/** Appends an impression by its features and place, in the next round. */
+/** Appends an impression by its action, features and place, in the next round. */
 export function appendNext(
   policies: Policies,
-  shown: { readonly features: Float64Array; readonly place: number; readonly now: number },
+  shown: { readonly action: string; readonly features: Float64Array; readonly place: number; readonly now: number },
 ): Marks {
   return append(policies, { ...shown, round: policies[0].policy.impressions + 1 });
 }
 
 /** Appends an impression of a round. Returns its places in the policies. */
 export function append(policies: Policies, shown: Omit<AppendedImpression, "slots"> & { readonly place: number }): Marks {
-  const { features, place, round, now } = shown;
+  const { action, features, place, round, now } = shown;
   const slots = policies.map((recommender) => {
     const { policy } = recommender;
-    return policy.append({ ...fitting(policy, features), round, now, weight: recommender.weightAt(place) }).slot;
+    return policy.append({ ...fitting(policy, features), action, round, now, weight: recommender.weightAt(place) }).slot;
   });
   return { slots, round };
 }
