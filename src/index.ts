@@ -58,7 +58,7 @@ export type { FamilyBounds } from "./model/random-chances.ts";
 export type { Candidate, ChooseRequest } from "./policy/choose-request.ts";
 export type { Choice } from "./policy/chooser.ts";
 export * from "./policy/factories.ts";
-export type { Outcome, Policy } from "./policy/policy.ts";
+export type { Outcome, Policy, PriorProduct } from "./policy/policy.ts";
 export type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 export { policies } from "./policy/table.ts";
 export { gaussianProcess } from "./posterior.ts";

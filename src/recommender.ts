@@ -11,7 +11,7 @@ import { isInMs, type Moment, momentOf, parseWindow, type Window } from "./model
 import type { AppendedImpression } from "./model/posterior.ts";
 import type { Candidate } from "./policy/choose-request.ts";
 import type { Choice } from "./policy/chooser.ts";
-import { onlyDecides, Policy } from "./policy/policy.ts";
+import { onlyDecides, Policy, type PriorProduct } from "./policy/policy.ts";
 import type { PolicyDescriptor, PolicyFactory } from "./policy/rule.ts";
 import { nonEmptyString, onlyKeys, outOfRange, range, record, wholeNumber, wrongType } from "./values/argument.ts";
 import { SnapshotError } from "./values/errors.ts";
@@ -290,6 +290,16 @@ export class Recommender {
       this.policy.observe({ impression, reward: total as number, previous, delay, goals });
     });
     return { status };
+  }
+
+  /**
+   * Tells what products sold before the recommender learnt anything, as `Policy.prior`.
+   *
+   * @example
+   * recommender.prior([{ id: "mug", sales: 61 }, { id: "hat", sales: 30 }]);
+   */
+  prior(products: readonly PriorProduct[]): void {
+    this.policy.prior(products);
   }
 
   /**

@@ -12,6 +12,7 @@ import { isElsewhere } from "../../worker/domain/impression/impression.ts";
 import type { ImpressionLine, MarkContent, MarkLine } from "../../worker/domain/log/log-line.ts";
 import { featurizer, startModel } from "../../worker/domain/model/model.ts";
 import { mergedPolicies, type Policies, restorePolicies } from "../../worker/domain/model/policies.ts";
+import { tellPrior } from "../../worker/domain/model/prior.ts";
 import { differences, differencesText } from "../../worker/domain/model/reconfiguration.ts";
 import { type EventLine, type HeadLine, LogMismatch, nameOf } from "../log/event-line.ts";
 import { type Needs, NO_NEEDS, questionOf } from "../log/needs.ts";
@@ -96,6 +97,7 @@ export class Replay {
     if (number >= config.shards) throw new LogMismatch(`shard: expected a number from 0 to ${config.shards - 1}, got ${number}`);
     const shard = new ReplayedShard(this.#needs.shards.get(number) ?? NO_NEEDS, await startModel(config), this.#needs.awaited);
     this.#shards.set(number, shard);
+    this.#tell();
     return shard;
   }
 
@@ -142,12 +144,16 @@ export class Replay {
   async #mark(line: MarkLine & EventLine, shard: ReplayedShard): Promise<void> {
     const setting = this.#known();
     if (line.mark === "snapshot") return this.#snapshot(line.content.digest, shard.policies);
-    if (line.mark === "rollback") return shard.rollBack(line.content.to, setting.config);
+    if (line.mark === "rollback") {
+      await shard.rollBack(line.content.to, setting.config);
+      return this.#tell();
+    }
     if (line.mark === "erasure") return;
     if (line.mark === "relearnt") {
       const { config, digest } = line.content;
       if (line.shard) differ("config", config, setting.config);
       else this.#setting = { ...setting, config, featurize: featurizer(config) };
+      this.#tell();
       return this.#snapshot(digest, shard.policies);
     }
     // The others are of the model, so shard 0 has them.
@@ -157,8 +163,15 @@ export class Replay {
       this.#setting = { ...setting, catalogue: new Catalogue(changedBy(setting.catalogue.actions, line.content), line.seq) };
     } else if (line.mark === "merged") {
       if (line.archivedAt !== undefined) throw new LogMismatch("merges several shards: their archives cannot be verified yet");
-      await this.#merge(line.content);
+      return this.#merge(line.content);
     } else throw new LogMismatch(`mark: expected a known kind, got ${(line as MarkLine).mark}`);
+    this.#tell();
+  }
+
+  /** Tells all policies the prior by the present catalogue, as each learner does. */
+  #tell(): void {
+    const { config, catalogue } = this.#known();
+    for (const { policies } of this.#shards.values()) tellPrior(policies, config, catalogue.actions);
   }
 
   #snapshot(digest: string, policies: Policies): void {
@@ -176,6 +189,8 @@ export class Replay {
     const sums: (readonly Uint8Array[])[] = [];
     for (const [shard, version] of shards.entries()) sums.push(await (await this.#shard(shard)).sumsAt(version));
     this.#merged = await mergedPolicies(sums);
+    const { config, catalogue } = this.#known();
+    tellPrior(this.#merged, config, catalogue.actions);
     this.#checkDigest(digest, this.#merged);
   }
 

@@ -72,6 +72,20 @@ const goals = record(
   64,
 );
 const examination = v.pipe(list(v.pipe(finite, v.gtValue(0), v.maxValue(1)), MOST_PLACES), v.minLength(1));
+/** Most products of a prior. Those after them have sold next to nothing. */
+const MOST_SOLD = 5000;
+const count = v.pipe(finite, v.minValue(0), v.maxValue(1e12));
+const prior = strictObject({
+  sales: v.pipe(
+    list(strictObject({ action: actionId, sales: count, views: v.optional(count) }), MOST_SOLD),
+    v.check(
+      (sales) => new Set(sales.map(({ action }) => action)).size === sales.length,
+      ({ input }) => `expected each action once, got ${repeated(input.map(({ action }) => action))} twice`,
+    ),
+  ),
+  from: v.optional(wholeNumber(0, 2 ** 47)),
+  until: v.optional(wholeNumber(0, 2 ** 47)),
+});
 const shadow = { name: goal, policy: text(64) };
 const limits = {
   open: wholeNumber(1, MOST_SHARDS * MOST_OPEN),
@@ -100,6 +114,8 @@ export const modelOptions = {
   goals: { schema: goals, stored: v.nullable(goals), default: null, change: "relearning" },
   // Absent: every place is examined.
   examination: { schema: examination, stored: v.optional(examination), change: "relearning" },
+  // Absent: nothing is known. An empty list takes a prior back.
+  prior: { schema: prior, stored: v.optional(prior), change: "nothing" },
   shadows: {
     schema: list(strictObject({ ...shadow, options: v.optional(settings) }), 2),
     stored: list(strictObject({ ...shadow, options: settings }), 2),
@@ -181,6 +197,8 @@ export const MEANINGS: Readonly<Record<OptionName, string>> = {
     '`{ "click": { "weight": 0, "window": { "ms": 3600000 } }, "purchase": { "weight": 1, "after": "click" } }`: [goals by name](#goals). The model refuses other goals. `weight`: factor on the goal\'s rewards. `window`: how long its conversions count, at most the model\'s window. `after`: the goal that visitors reach before it. `delay`: the delay of all its conversions, if it is known. `value`: its rewards are amounts of money in a currency, which add up; an amount above `max` counts as `max`, by default one beyond ten times what 99 % do not exceed counts as the greatest within that. `public`: whether pages may report it. `renewals`: whether only the `first` payment of a subscription counts, the default, or `all`. These two may change at any time.',
   examination:
     "`[1, 0.7, 0.5]`: [probability that a visitor examines each place](choosing.md#lists) of a list, relative to the first. Later places have the last one. Delay-aware linear policies then count an impression by its place. [Estimate them](#examination-of-places) from the log.",
+  prior:
+    '`{ "sales": [{ "action": "mug", "sales": 61, "views": 1800 }], "from", "until" }`: [what the shop sold before](#what-the-shop-knows), for up to 5,000 products. An empty list takes it back. Only for policies that take a prior.',
   shadows:
     'Up to two policies `{ "name", "policy", "options" }` that learn and choose beside the served one. The model records their choices and shows none.',
   serving:
@@ -219,10 +237,16 @@ export const DEFAULT_TEXTS: Readonly<Partial<Record<OptionName, string>>> = {
   encoder: "all interactions; 256 dimensions for `delay-lin-ts` and `delay-lin-ucb`, 64 for other policies and for `local` models",
   goals: "every goal, with weight 1",
   examination: "every place is examined",
+  prior: "nothing is known",
   shadows: "none",
   serving:
     '`"learner"` for policies that decide in sequence, and for deterministic ones without a `minimumShare` and with one shard; `"edge"` for all others',
 };
+
+/** The first entry that comes a second time. */
+function repeated(names: readonly string[]): string | undefined {
+  return names.find((name, i) => names.indexOf(name) < i);
+}
 
 function deeperThan(value: unknown, levels: number): boolean {
   if (value === null || typeof value !== "object") return false;

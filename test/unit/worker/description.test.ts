@@ -133,6 +133,7 @@ it("describes every option of a model", () => {
         "draws",
         "encoder",
         "examination",
+        "prior",
         "featureNorm",
         "goals",
         "greedy",

@@ -29,6 +29,7 @@ const VALUES: { readonly [Name in OptionName]-?: readonly [NonNullable<ModelBody
     [1, 0.5],
     [1, 0.25],
   ],
+  prior: [{ sales: [] }, { sales: [{ action: "mug", sales: 61, views: 1800 }], from: 0, until: 5 }],
   shadows: [[], [{ name: "other", policy: "uniform" }]],
   serving: ["edge", "learner"],
   draws: [10, 20],
@@ -53,7 +54,8 @@ const VALUES: { readonly [Name in OptionName]-?: readonly [NonNullable<ModelBody
 describe.each(names)("%s", (name) => {
   const [before, after] = VALUES[name];
   const { change } = modelOptions[name];
-  const body = (value: unknown) => parsed(modelBody, { window, [name]: value });
+  // The default policy takes no prior.
+  const body = (value: unknown) => parsed(modelBody, { window, ...(name === "prior" && { policy: "bestsellers" }), [name]: value });
 
   it(`needs for a change: ${change}`, async () => {
     const stored = await configureModel(body(before));

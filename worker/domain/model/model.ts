@@ -90,6 +90,9 @@ async function served(config: ModelConfig, asked: ModelBody["serving"]): Promise
     throw new Problem(422, `holdout, minimumShare: expected 0, as ${config.policy} is to make every choice itself: ${sequential}`);
   }
   checkLocal(config, sequential);
+  if (config.prior && !started.some(({ policy }) => policy.takesPrior)) {
+    throw new Problem(422, `prior: expected none, as ${config.policy} takes no prior`);
+  }
   checkShards(config, started, asked);
   // A deterministic policy shows everybody the same list until the next publication. Isolates serve it only on request.
   const isSpread = config.shards > 1 || !deterministic || config.minimumShare > 0;

@@ -1,6 +1,7 @@
 // Policies and store, changed together: if a transaction fails, the policies are restored from the store.
 
 import { SnapshotError } from "afterclick";
+import type { Catalogue } from "../../domain/catalogue/catalogue.ts";
 import type { ConversionEvent } from "../../domain/conversion/event.ts";
 import type { KeyHashes } from "../../domain/ids/join-key.ts";
 import type { Block } from "../../domain/impression/block.ts";
@@ -9,6 +10,7 @@ import { causeOf, leftOut, type Unlearnt } from "../../domain/impression/samplin
 import { isGaussianProcess } from "../../domain/model/capacity.ts";
 import { isEncodable, type ModelConfig, startModel } from "../../domain/model/model.ts";
 import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
+import { tellPrior } from "../../domain/model/prior.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { Registered } from "../../rpc/message.ts";
@@ -45,6 +47,8 @@ export class LearningModel {
   readonly #config: ModelConfig;
   readonly #epoch: number;
   #policies?: Policies;
+  /** The catalogue by whose features the policies know the prior. */
+  #told?: Catalogue;
   #starting?: Promise<Policies>;
   /** The error of a state that this version cannot read. */
   #unreadable?: SnapshotError;
@@ -66,7 +70,7 @@ export class LearningModel {
    * @throws {Problem} 503 if the configuration has changed. @throws {SnapshotError} if another version of this worker wrote the state.
    */
   async start(): Promise<Policies> {
-    if (this.#policies && this.isCurrent) return this.#policies;
+    if (this.#policies && this.isCurrent) return this.#informed(this.#policies);
     if (this.#unreadable) throw this.#unreadable;
     this.#starting ??= this.#rebuild().finally(() => {
       this.#starting = undefined;
@@ -82,6 +86,14 @@ export class LearningModel {
     return this.#unreadable !== undefined;
   }
 
+  /** The policies with the prior by the present catalogue. */
+  #informed(policies: Policies): Policies {
+    const { catalogue } = this.#store;
+    if (this.#told !== catalogue) tellPrior(policies, this.#config, catalogue.actions);
+    this.#told = catalogue;
+    return policies;
+  }
+
   async #rebuild(): Promise<Policies> {
     for (;;) {
       if (!isEncodable(this.#config)) throw new SnapshotError("version", "another version of the encoder made the learnt features");
@@ -89,6 +101,8 @@ export class LearningModel {
       const policies = snapshot ? await restorePolicies(snapshot.parts) : await startModel(this.#config);
       if (!this.isCurrent) throw startingAgain();
       // No await from here on: the replay includes all rows so far, and later rows find running policies.
+      this.#told = undefined;
+      this.#informed(policies);
       const failed = this.#replay(policies, snapshot?.seq ?? 0);
       if (failed === undefined) {
         this.#snapshot = { seq: snapshot?.seq ?? 0, bytes: sizeOf(snapshot?.parts ?? []) };

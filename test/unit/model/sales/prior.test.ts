@@ -27,7 +27,7 @@ function sell(recommender: Recommender, action: string, sales: number, reward = 
 
 it("ranks by the prior before anything is known, and lets each conversion take one sale of it away", async () => {
   const recommender = await started();
-  recommender.policy.prior(PRIOR);
+  recommender.prior(PRIOR);
   expect(scoresOf(recommender)).toEqual({ mug: 6, hat: 4, pen: 0 });
   sell(recommender, "pen", 5);
   expect(scoresOf(recommender)).toEqual({ mug: 3, hat: 2, pen: 5 });
@@ -43,7 +43,7 @@ it("values a sale of the prior as an own one", async () => {
     window: { ms: 24 * HOUR_MS },
     reward: { min: 0, max: 100 },
   });
-  recommender.policy.prior(PRIOR);
+  recommender.prior(PRIOR);
   sell(recommender, "pen", 5, 40);
   expect(scoresOf(recommender)).toEqual({ mug: 120, hat: 80, pen: 200 });
 });
@@ -53,7 +53,7 @@ it("ranks by sales per view, whether the views are counts or shares", async () =
   const all = await Promise.all(
     [1, 1 / 120].map(async (scale) => {
       const recommender = await started({ by: "rate" });
-      recommender.policy.prior(PRIOR.map((each, i) => ({ ...each, views: views[i] * scale })));
+      recommender.prior(PRIOR.map((each, i) => ({ ...each, views: views[i] * scale })));
       const before = scoresOf(recommender);
       expect(Object.keys(before)).toEqual(["hat", "mug", "pen"]);
       expect(before.hat / before.mug).toBeCloseTo(4 / 20 / (6 / 100), 12);
@@ -67,16 +67,16 @@ it("ranks by sales per view, whether the views are counts or shares", async () =
 it("replaces an earlier prior, and an empty one removes it", async () => {
   const recommender = await started();
   const without = recommender.snapshot();
-  recommender.policy.prior([{ id: "pen", sales: 3 }]);
-  recommender.policy.prior(PRIOR);
+  recommender.prior([{ id: "pen", sales: 3 }]);
+  recommender.prior(PRIOR);
   expect(scoresOf(recommender)).toEqual({ mug: 6, hat: 4, pen: 0 });
-  recommender.policy.prior([]);
+  recommender.prior([]);
   expect(recommender.snapshot()).toEqual(without);
 });
 
 it("is in snapshots and publications", async () => {
   const recommender = await started();
-  recommender.policy.prior(PRIOR);
+  recommender.prior(PRIOR);
   sell(recommender, "pen", 1);
   for (const bytes of [recommender.snapshot(), recommender.publication()])
     expect(scoresOf(await Recommender.restore(bytes, { policies }))).toEqual(scoresOf(recommender));
@@ -93,9 +93,9 @@ it.each([
   [{}, /^products: /],
 ])("refuses %j, and changes nothing", async (products, message) => {
   const recommender = await started();
-  recommender.policy.prior(PRIOR);
+  recommender.prior(PRIOR);
   const before = recommender.snapshot();
-  expect(() => recommender.policy.prior(products as never)).toThrow(message);
+  expect(() => recommender.prior(products as never)).toThrow(message);
   expect(recommender.snapshot()).toEqual(before);
 });
 
