@@ -23,7 +23,7 @@ export class UnreachableError extends Error {
 }
 
 export interface Call {
-  readonly method?: "GET" | "PUT" | "POST" | "DELETE";
+  readonly method?: "GET" | "PUT" | "PATCH" | "POST" | "DELETE";
   readonly key?: string;
   readonly json?: unknown;
   /** A signed body, sent instead of `json`. */

@@ -44,6 +44,12 @@ export const routes: Readonly<Record<string, Route>> = {
   },
   "GET /v1/models": { id: "listModels", key: secret, answers: { 200: "Models" }, problems: [401, 403, 500] },
   "GET /v1/models/:model": { id: "describeModel", key: secret, answers: { 200: "Model" }, problems: [401, 403, 404, 422, 500, 503] },
+  "GET /v1/models/:model/actions": {
+    id: "getActions",
+    key: secret,
+    answers: { 200: "WholeCatalogue" },
+    problems: [401, 403, 404, 422, 500, 503],
+  },
   "PUT /v1/models/:model/actions": {
     id: "setActions",
     key: secret,

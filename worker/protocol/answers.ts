@@ -7,7 +7,7 @@ import { decision } from "./decision.ts";
 import { about, arm, type Body, count, generation, impressionId, modelVersion, number, probability, time, whole } from "./figures.ts";
 import { currency, kept } from "./model-answer.ts";
 import { modelOptions } from "./model-options.ts";
-import { features } from "./schema.ts";
+import { catalogueAction, features } from "./schema.ts";
 
 const published = { policy: v.string(), serving: modelOptions.serving.schema, generation };
 export const models = v.strictObject({
@@ -18,6 +18,10 @@ export const catalogue = v.strictObject({
   actions: count,
   version: about(count, "Version of the catalogue: the number of its newest change in the log."),
 });
+
+export const wholeCatalogue = () =>
+  v.strictObject({ actions: about(v.array(catalogueAction), "In the order of the catalogue."), version: catalogue.entries.version });
+
 export const rollback = v.strictObject({ restored: count, modelVersion: count, kept });
 export const imported = v.strictObject({
   impressions: count,

@@ -85,6 +85,8 @@ export interface ReadingRpc {
   metrics(): Answered<Message.Measurement>;
   /** How probably visitors examine each place of a list, by the random lists of the log. */
   examination(): Answered<Message.Examination>;
+  /** The catalogue. */
+  actions(): Answered<{ readonly actions: readonly Action[]; readonly version: number }>;
   /** Current estimates of all catalogue actions in a context. */
   estimates(context?: Features): Answered<readonly Message.ActionEvidence[]>;
   /** An impression, its decision, and the model's current estimates; null if it is unknown. */

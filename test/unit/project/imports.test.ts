@@ -233,7 +233,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "bench/services": ["src/publication", "worker", "worker/domain/*", "worker/edge", "worker/learner", "worker/learner/store"],
   cli: [
     ...["afterclick", "src/comparison", "worker/domain/*"],
-    ...["archive", "command", "compare", "deploy", "doctor", "evaluate", "log", "replay", "verify", "worker"].map(
+    ...["archive", "command", "compare", "deploy", "doctor", "evaluate", "import", "log", "replay", "verify", "worker"].map(
       (folder) => `cli/${folder}`,
     ),
   ],
@@ -242,6 +242,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "cli/worker": ["cli/command"],
   "cli/deploy": ["cli/worker"],
   "cli/doctor": ["cli/command", "cli/worker"],
+  "cli/import": ["cli/command"],
   "cli/log": ["worker/domain/*"],
   "cli/archive": ["cli/log", "worker/domain/*"],
   "cli/compare": ["type src/comparison", "cli/command/counted.ts", "cli/log", "worker/domain/*"],

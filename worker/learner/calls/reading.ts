@@ -69,6 +69,14 @@ export class Reading implements Implemented<ReadingRpc> {
     return examine({ config, policy, seq, page });
   }
 
+  async actions() {
+    const { current, store } = this.#parts;
+    // Throws if there is no such model.
+    current.get();
+    const { actions, version } = store.catalogue;
+    return { actions, version };
+  }
+
   async estimates(context?: Features): Promise<readonly Message.ActionEvidence[]> {
     const { store, current, running, coordinator } = this.#parts;
     const { featurize } = current.get();

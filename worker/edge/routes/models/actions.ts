@@ -1,12 +1,13 @@
-// `/v1/models/:model/actions`: replaces or changes a catalogue.
+// `/v1/models/:model/actions`: reads, replaces or changes a catalogue.
 
 import { Hono } from "hono";
 import * as v from "valibot";
-import { catalogue } from "../../../protocol/answers.ts";
+import { catalogue, wholeCatalogue } from "../../../protocol/answers.ts";
 import { listOr, strictObject } from "../../../protocol/forms.ts";
 import { type Operations, ofModel, withBody } from "../../../protocol/operation.ts";
 import { actionsPatch, catalogueAction, catalogueActions } from "../../../protocol/schema.ts";
 import { valid } from "../../../protocol/validation.ts";
+import { learner } from "../../../rpc/learner-client.ts";
 import { secretKey } from "../../access/api-keys.ts";
 import { bodyLimit, MAX_LARGE_BYTES } from "../../access/body-limit.ts";
 import type { Edge } from "../../edge.ts";
@@ -21,6 +22,9 @@ export const actionsBody = v.pipe(
 export const actions = (edge: Edge) =>
   new Hono()
     .use("/v1/models/:model/actions", bodyLimit(MAX_LARGE_BYTES))
+    .get("/v1/models/:model/actions", secretKey, modelPath, async (c) => {
+      return c.json(await learner(c.env, c.req.valid("param").model, (stub) => stub.actions()), 200);
+    })
     .put("/v1/models/:model/actions", secretKey, modelPath, valid("json", actionsBody), async (c) => {
       const { model } = c.req.valid("param");
       const counted = await edge.change(c.env, model, (stub) => stub.setActions(c.req.valid("json")));
@@ -35,6 +39,12 @@ export const actions = (edge: Edge) =>
 export const operations = (): Operations => {
   const counted = { description: "Number of actions, and the version of the catalogue.", schema: { Catalogue: catalogue } };
   return {
+    "GET /v1/models/:model/actions": {
+      id: "getActions",
+      summary: "Read the catalogue",
+      answers: { 200: { description: "All actions, and the version of the catalogue.", schema: { WholeCatalogue: wholeCatalogue() } } },
+      problems: ofModel,
+    },
     "PUT /v1/models/:model/actions": {
       id: "setActions",
       summary: "Replace the catalogue",
