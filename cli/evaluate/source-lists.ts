@@ -32,6 +32,9 @@ function listOf(group: readonly EventDecision[]): LoggedList | undefined {
     get points() {
       return decision.points;
     },
+    get ids() {
+      return decision.ids;
+    },
     items,
     random: decision.list?.holdout,
     families,

@@ -44,7 +44,7 @@ const afterclick = (...args: readonly string[]) => called(process.execPath, [joi
 it("names its commands, and refuses another word", () => {
   const { status, out } = npx("help");
   expect(status).toBe(0);
-  for (const name of ["deploy", "doctor", "export", "verify", "evaluate", "compare", "replay"]) {
+  for (const name of ["deploy", "doctor", "import", "export", "verify", "evaluate", "compare", "replay"]) {
     expect(out).toMatch(new RegExp(`^ {2}${name} `, "m"));
     expect(run(folder, process.execPath, [join(bin, "afterclick.js"), name, "--help"])).toContain(`Usage: npx afterclick ${name}`);
   }

@@ -35,6 +35,8 @@ export interface LoggedList {
   readonly count: number;
   /** Features of the candidates: k x d, row-major, or encoded actions. Absent if they have none. May be a getter: it is read only when needed. */
   readonly points?: Points;
+  /** Ids of the candidates, as those of a `LoggedDecision`. */
+  readonly ids?: readonly string[];
   /** The shown items, the first place first. */
   readonly items: readonly LoggedItem[];
   /** Bounds of families within which every policy ranks. Default: none. */
@@ -63,6 +65,7 @@ function check(list: LoggedList, number: number, rules: LogRules | undefined): v
   if (!Array.isArray(list.items)) throw wrongType(`${name}.items`, "an array of items", list.items);
   const free = list.items.filter(({ pinned }) => !pinned).length;
   const count = wholeNumber(`${name}.count`, list.count, Math.min(free, 1));
+  if (list.ids !== undefined && list.ids?.length !== count) throw outOfRange(`${name}.ids`, `${count} ids, one per candidate`, list.ids);
   if (list.items.length === 0 || free > count) throw outOfRange(`${name}.items`, `1 to ${count} items`, list.items);
   list.items.forEach((item: LoggedItem, place) => {
     const own = `${name}.items[${place}]`;

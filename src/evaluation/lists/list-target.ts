@@ -45,6 +45,9 @@ function decisionsOf(list: LoggedList): PlacedDecision[] {
       get points() {
         return list.points;
       },
+      get ids() {
+        return list.ids;
+      },
       index,
       probability,
       place,

@@ -2,8 +2,11 @@ import {
   bestsellers,
   type Estimate,
   evaluate,
+  evaluateLists,
   families,
   type LoggedDecision,
+  type LoggedItem,
+  type LoggedList,
   merge,
   type PolicyDescriptor,
   policies,
@@ -142,4 +145,24 @@ it.each([
   [{ days: 7 }, /^options\.days: /],
 ])("refuses %j", (options, message) => {
   expect(() => bestsellers(options as never)).toThrow(message);
+});
+
+it("counts a product of a list by its id", async () => {
+  const log = Array.from({ length: 600 }, (_, i): LoggedList => {
+    const ids = [0, 1, 2].map((place) => PRODUCTS[(i + place) % 3]);
+    const shownAt = DAY_MS + i * 60_000;
+    const items = [0, 1].map((place): LoggedItem => {
+      const index = (Math.floor(i / 3) + place) % 3;
+      const conversions = ids[index] === "hat" ? [{ at: shownAt, reward: 1 }] : [];
+      return { index, probability: 1 / 3, chances: [1 / 3, 1 / 3], conversions };
+    });
+    return { shownAt, count: 3, ids, items };
+  });
+  const value = async (policy: PolicyDescriptor) => {
+    const { itemPosition } = await evaluateLists({ log, policy, window: { ms: DAY_MS }, asOf: 3 * DAY_MS, examination: [1, 1] });
+    return (itemPosition as Estimate).value;
+  };
+  // A list of two has the hat in it for sure, or in two of three orders.
+  expect(await value(bestsellers({ random: 0 }))).toBeCloseTo(1, 1);
+  expect(await value(uniform())).toBeCloseTo(2 / 3, 1);
 });
