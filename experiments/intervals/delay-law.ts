@@ -95,16 +95,17 @@ function countsOf({ windowMs, shown, known }: DelayShop): ModelCounts {
     steps.set(step, { step, ...counted, observed: 0, converted: 0 });
   }
   const grid = gridOf(config, "");
+  const latest = (times: readonly number[]): number => times.reduce((most, each) => Math.max(most, each), 0);
+  const latestAt = latest(known.map(({ at }) => at));
   const cells = new Map<string, DelayCounts>();
   for (const { product, shownAt, at } of known) {
-    const interval = grownAt(Math.floor(NOW / grid.cohort), { cohort: Math.floor(shownAt / grid.cohort), length: 1 });
+    const interval = grownAt(Math.floor(latestAt / grid.cohort), { cohort: Math.floor(shownAt / grid.cohort), length: 1 });
     const bin = grid.bin(at - shownAt);
     const key = `${interval.cohort} ${bin}`;
     const { count, delay, groups } = cells.get(key) ?? { count: 0, delay: 0, groups: {} };
     const counted = { count: count + 1, delay: delay + at - shownAt, groups: withOne(groups, product) };
     cells.set(key, { ...interval, bin, arm: "policy", ...counted });
   }
-  const latest = (times: readonly number[]): number => times.reduce((most, each) => Math.max(most, each), 0);
   const arrivals = [...new Set(known.map(({ arrivedAt }) => Math.floor(arrivedAt / QUARTER) * QUARTER))].sort((a, b) => a - b);
   const quarters = new Map<number, number>();
   let reports: Reports | null = null;
@@ -115,7 +116,7 @@ function countsOf({ windowMs, shown, known }: DelayShop): ModelCounts {
   }
   const first = {
     delays: Array.from(cells.values()),
-    latestAt: latest(known.map(({ at }) => at)),
+    latestAt,
     arrivedAt: latest(known.map(({ arrivedAt }) => arrivedAt)),
     arrivals,
     reports: reports ? [reports] : [],

@@ -41,7 +41,8 @@ it("keeps a few thousand cells, however many windows and conversions there are, 
       vi.setSystemTime(START + (window + part / 64) * WINDOW_MS);
       const shown = Array.from({ length: 20 }, () => {
         const shownAt = Date.now() - Math.floor(random() * WINDOW_MS);
-        const [click, purchase] = [Math.floor(random() * 60_000), Math.floor(WINDOW_MS * random() ** 3)];
+        const age = Date.now() - shownAt;
+        const [click, purchase] = [Math.floor(random() * Math.min(age, 60_000)), Math.floor(age * random() ** 3)];
         const delays: Record<string, number> = random() < 0.5 ? { purchase } : { click, purchase };
         const [action, arm] = [random() < 0.5 ? "mug" : "cup", random() < 0.1 ? ("holdout" as const) : ("policy" as const)];
         return {
@@ -67,6 +68,32 @@ it("keeps a few thousand cells, however many windows and conversions there are, 
   }
   changed(known.map((impression) => ({ impression, before: impression.delays, after: null })));
   expectCounted(store, [], config);
+  close();
+});
+
+it("keeps the cells of a source that has reported nothing since as they were, because figures are as of its last report", async () => {
+  const { store, config, close } = await open();
+  const random = stream(32);
+  const changes = Array.from({ length: 200 }, () => {
+    const shownAt = START - Math.floor(random() * WINDOW_MS);
+    const delays = { purchase: Math.floor((START - shownAt) * random()) };
+    const impression = {
+      id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))),
+      shownAt,
+      action: "mug",
+      arm: "policy",
+      decision: {},
+    };
+    return { impression, before: null, after: { ...NOTHING, delays } };
+  }) as unknown as Change[];
+  const lengths = () => store.delays.of("purchase").map(({ cohort, length }) => [cohort, length]);
+  store.transact(() => store.delays.apply(changes, config));
+  const before = lengths();
+  vi.setSystemTime(START + 5 * WINDOW_MS);
+  const [gone] = changes;
+  store.transact(() => store.delays.apply([{ ...gone, before: gone.after, after: null }], config));
+  store.transact(() => store.delays.apply([gone], config));
+  expect(lengths()).toEqual(before);
   close();
 });
 

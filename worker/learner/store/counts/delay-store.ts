@@ -38,8 +38,12 @@ const NEWEST = 200;
 
 /**
  * Counts the first conversions of live impressions by goal, arm and group of products, in the cells of the grid of a `DelayEstimate` with the
- * goal's window, so that nobody has to read them. Cells are sums: what leaves is subtracted. Old cohorts are joined, as the estimate does. The times of the
- * conversions are counted too, because the estimate needs the latest.
+ * goal's window, so that nobody has to read them. Cells are sums: what leaves is subtracted. The times of the conversions are counted too,
+ * because the estimate needs the latest.
+ *
+ * Old cohorts are joined, as the estimate does. They are as old as the latest conversion says, and not the clock: figures of a shop that
+ * uploads each night are as of the last upload, and need cohorts that are short at that time.
+ *
  * Every change needs a transaction of the database.
  */
 export class DelayStore implements Projection {
@@ -60,7 +64,7 @@ export class DelayStore implements Projection {
     this.#count(changes, windows, (goal, cohort) => this.#intervalOf(goal, cohort));
   }
 
-  #count(changes: Iterable<DelayChange>, windows: Windows, intervalOf: (goal: string, cohort: number, newest: number) => Interval): void {
+  #count(changes: Iterable<DelayChange>, windows: Windows, intervalOf: IntervalOf): void {
     const cells = new Map<string, Cell>();
     const counters = new Map<string, Counter>();
     for (const { impression, before, after } of changes) {
@@ -113,7 +117,8 @@ export class DelayStore implements Projection {
   }
 
   /** Joins cohorts that have grown old. */
-  #join({ goal, newest }: Counter): void {
+  #join({ goal, unit }: Counter): void {
+    const newest = newestOf(this.latestAt(goal) ?? 0, unit);
     const joined = this.#joined.get(goal);
     if (joined !== undefined && Math.abs(newest - joined) < JOINED) return;
     this.#joined.set(goal, newest);
@@ -172,7 +177,13 @@ export class DelayStore implements Projection {
     for (const table of ["delays", "delay_times"]) this.#database.query(`DELETE FROM ${table}`);
     this.#joined.clear();
     this.#intervals.forget();
-    this.#count(this.#counted(), windows, (_, cohort, newest) => grownAt(newest, { cohort, length: 1 }));
+    const latest = new Map<string, number>();
+    for (const [id, { delays }] of this.#read.outcomes.all()) {
+      for (const [goal, delay] of Object.entries(delays ?? {})) latest.set(goal, Math.max(latest.get(goal) ?? 0, shownAtOf(id) + delay));
+    }
+    this.#count(this.#counted(), windows, (goal, cohort, unit) => {
+      return grownAt(newestOf(latest.get(goal) as number, unit), { cohort, length: 1 });
+    });
   }
 
   *#counted(): Generator<DelayChange> {
@@ -183,6 +194,9 @@ export class DelayStore implements Projection {
   }
 }
 
+/** The newest cohort, by the latest conversion. Some clocks are fast. */
+const newestOf = (latestAt: number, unit: number): number => Math.floor(Math.min(latestAt, Date.now()) / unit);
+
 /** A conversion that came, or one that was taken back. */
 interface Converted extends Pick<DelayCounts, "arm" | "delay"> {
   readonly shownAt: number;
@@ -190,26 +204,31 @@ interface Converted extends Pick<DelayCounts, "arm" | "delay"> {
   readonly sign: 1 | -1;
 }
 
+/** The interval in which a cohort of a goal is counted. `unit`: length of a cohort in ms. */
+type IntervalOf = (goal: string, cohort: number, unit: number) => Interval;
+
 /** Counts conversions of one goal. */
 class Counter {
   readonly goal: string;
-  readonly newest: number;
   readonly #grid: ReturnType<typeof gridOf>;
   readonly #intervals = new Map<number, Interval>();
-  readonly #intervalOf: (goal: string, cohort: number, newest: number) => Interval;
+  readonly #intervalOf: IntervalOf;
 
-  constructor(goal: string, grid: ReturnType<typeof gridOf>, intervalOf: (goal: string, cohort: number, newest: number) => Interval) {
+  constructor(goal: string, grid: ReturnType<typeof gridOf>, intervalOf: IntervalOf) {
     this.goal = goal;
     this.#grid = grid;
-    this.newest = Math.floor(Date.now() / this.#grid.cohort);
     this.#intervalOf = intervalOf;
+  }
+
+  get unit(): number {
+    return this.#grid.cohort;
   }
 
   /** Adds a conversion to its cell, or subtracts it. */
   count(cells: Map<string, Cell>, { shownAt, delay, sign, action, arm }: Converted): void {
-    const { goal } = this;
-    const cohort = Math.floor(shownAt / this.#grid.cohort);
-    const interval = this.#intervals.get(cohort) ?? this.#intervalOf(goal, cohort, this.newest);
+    const { goal, unit } = this;
+    const cohort = Math.floor(shownAt / unit);
+    const interval = this.#intervals.get(cohort) ?? this.#intervalOf(goal, cohort, unit);
     this.#intervals.set(cohort, interval);
     const bin = this.#grid.bin(delay);
     const key = `${interval.cohort} ${bin} ${arm} ${goal}`;
