@@ -158,24 +158,28 @@ function Distribution({ goal, delay, windowMs, now }: Estimated) {
   const part = delay.followedMs < windowMs ? ` within ${duration(delay.followedMs)}` : undefined;
   return (
     <>
-      <Chart
-        id="delay"
-        title={title}
-        summary={summaryOf({ delay, windowMs, now })}
-        legend={[
-          { mark: "policy", name: "share that has arrived" },
-          { mark: "band", name: "95 % band" },
-          { mark: "uniform", name: "window for 95 %" },
-        ]}
-        plot={() => plotOf(() => window95Ms.current ?? undefined)}
-        data={data}
-        describe={(index) => {
-          const [within, arrived, band, still] = cellsOf(points[index]);
-          const later = typeof points[index].stillConverts === "number" ? ` Not converted by then: ${still} still will` : "";
-          return `Within ${within}: ${arrived} arrived (${band}).${later}`;
-        }}
-        table={() => ({ columns: ["Within", "Arrived", "95 % band", "Still convert"], rows: points.map(cellsOf) })}
-      />
+      {points.length === 0 ? (
+        <Empty title={title}>This chart needs a week of impressions whose windows have closed.</Empty>
+      ) : (
+        <Chart
+          id="delay"
+          title={title}
+          summary={summaryOf({ delay, windowMs, now })}
+          legend={[
+            { mark: "policy", name: "share that has arrived" },
+            { mark: "band", name: "95 % band" },
+            { mark: "uniform", name: "window for 95 %" },
+          ]}
+          plot={() => plotOf(() => window95Ms.current ?? undefined)}
+          data={data}
+          describe={(index) => {
+            const [within, arrived, band, still] = cellsOf(points[index]);
+            const later = typeof points[index].stillConverts === "number" ? ` Not converted by then: ${still} still will` : "";
+            return `Within ${within}: ${arrived} arrived (${band}).${later}`;
+          }}
+          table={() => ({ columns: ["Within", "Arrived", "95 % band", "Still convert"], rows: points.map(cellsOf) })}
+        />
+      )}
       <dl>
         <Figure name="converted so far" value={percent(delay.rateSoFar)} title="Share of all impressions in the log" />
         <Figure
@@ -197,7 +201,8 @@ function Distribution({ goal, delay, windowMs, now }: Estimated) {
       {delay.reportTime !== null && (
         <p role="note">
           Nearly all conversions state one time of the day, about {utc(delay.reportTime)} UTC. It is that of a report, so delays come out up
-          to a day too long. Send the time of the conversion itself as <code>timestamp</code>.
+          to a day too long and depend on the hour. The figures therefore count only impressions that were old enough at the last report.
+          Send the time of the conversion itself as <code>timestamp</code>.
         </p>
       )}
       <Windows delay={delay} windowMs={windowMs} />

@@ -71,14 +71,14 @@ const delay = v.strictObject({
   completeUntil,
   reportTime: about(
     v.nullable(count),
-    "If nearly all conversions are said to have happened at one time of the UTC day: this time in ms. It is then that of a report, and delays are up to a day too long.",
+    "If nearly all conversions are said to have happened at one time of the UTC day: this time in ms. It is then that of a report. Delays are up to a day too long and depend on the hour, so figures are of impressions that had had followedMs by the last report.",
   ),
   impressions: about(count, "Impressions behind the estimate: all that the log holds and that were shown until `completeUntil`."),
   conversions: count,
   rateSoFar: about(share, "Share of these impressions that has converted."),
   followedMs: about(
     number,
-    "The longest delay that the estimate knows of. It is the window once five conversions belong to impressions whose window has closed. If products differ in their delays, those with much traffic must be old enough too.",
+    "The longest delay that the estimate knows of. It is the window once five conversions belong to impressions whose window has closed. If products differ in their delays, those with much traffic must be old enough too. With a reportTime it is the window, or a half of it, a quarter and so on while closed windows are of less than a day.",
   ),
   rate: about(share, "Share of impressions that convert within followedMs, corrected for conversions still to come."),
   rateInterval: about(v.pipe(v.array(share), v.length(2)), "Its 95 % interval."),
@@ -98,7 +98,7 @@ const delay = v.strictObject({
   ),
   distribution: about(
     v.array(v.strictObject({ delayMs: number, probability: share, low: share, high: share, stillConverts: orTooFew(share) })),
-    "Share that comes sooner of the conversions that come within followedMs, with a 95 % band, and the chance that a pending impression of this age still converts.",
+    "Share that comes sooner of the conversions that come within followedMs, with a 95 % band, and the chance that a pending impression of this age still converts. Empty with a reportTime until closed windows are of a week.",
   ),
   silence: about(
     v.strictObject({ since: time, expected: number, chance: share, alarm: v.boolean() }),

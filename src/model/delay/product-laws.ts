@@ -115,7 +115,8 @@ export class ProductLaws {
     const { ends, top, common } = this.law;
     const all = counted.map((each) => ({ ...each, ...maturedBy(common.below, each) }));
     const rate = sumOf(all, ({ conversions }) => conversions) / sumOf(all, ({ matured }) => matured);
-    const pendingOf = ({ shown, matured }: (typeof all)[number]): number => shown - matured;
+    // Rounding leaves a little of none.
+    const pendingOf = ({ shown, matured }: (typeof all)[number]): number => Math.max(shown - matured, 0);
     const expected = ({ parts, settled }: CountedBy, age: number): number =>
       rate * (settled + sumOf(parts, (part) => part.shown * olderShare(part.ages, age)));
     const frequent = all.filter((each) => rate * each.shown >= KNOWN);

@@ -225,6 +225,11 @@ describe("orders with the time of a report", () => {
     const delay = await delayOf(model);
     expect(delay.reportTime).toBe(0);
     expect(delay.completeUntil).toBe(START + 4 * DAY_MS);
+    // Figures are of the impressions whose window of two days had closed: one in eight converts.
+    expect([delay.followedMs, delay.impressions]).toEqual([2 * DAY_MS, expect.closeTo(4 * 48, -1)]);
+    expect(delay.rate).toBeCloseTo(1 / 8, 2);
+    expect(Math.abs(delay.toCome - sold.length)).toBeLessThan(4);
+    expect([delay.distribution, delay.window95Ms]).toEqual([[], { tooFew: { more: 5, of: "days" } }]);
   });
 
   it("are none if visitors come at that time too", async () => {

@@ -1,13 +1,13 @@
 // Figures about delays: pending impressions by age, laws of delays, and alarms for silence.
 
-import { type DelayDistribution, DelayEstimate, type DelayedConversion, type Expected, tooFew } from "afterclick";
-import type { GroupCounts } from "../../domain/figures/product-group.ts";
+import { type DelayDistribution, DelayEstimate, type Expected, tooFew } from "afterclick";
 import { reportTimeOf } from "../../domain/figures/report-time.ts";
 import { addedReports, completeUntil, lastUpload } from "../../domain/figures/reports.ts";
 import { type Windows, windowOf } from "../../domain/model/goals.ts";
 import type { TooFewFigure } from "../../protocol/figures.ts";
 import type { Bar, Delay, Metrics } from "../../protocol/metrics-answer.ts";
-import { type GoalCounts, type ModelCounts, meanTime, REACH, SETTLED, type StepCounts } from "../../rpc/model-counts.ts";
+import { type ModelCounts, meanTime, REACH, SETTLED } from "../../rpc/model-counts.ts";
+import { type Cohort, closedAt, type History, knownAt, type Part, partOf } from "./known-part.ts";
 
 /** Bars of the histogram of pending impressions by age. */
 const AGES = 24;
@@ -21,8 +21,9 @@ const QUANTILES = [
   { share: 0.9, needed: 25 },
   { share: 0.95, needed: 50 },
 ];
+const DAY_MS = 86_400_000;
 /** Windows that are compared with the model's, in ms. */
-const ADVISED = [1, 3, 7, 14, 30].map((days) => days * 86_400_000);
+const ADVISED = [1, 3, 7, 14, 30].map((days) => days * DAY_MS);
 /** Conversions whose window has closed that a share needs: who still converts, what a window would catch. A band is then half of all. */
 const FEW = { still: 5, window: 15 };
 /** Standard normal quantile of a two-sided interval of 95 %. */
@@ -57,59 +58,6 @@ export function maturity(counts: ModelCounts, config: Windows, now: number): Pic
   };
 }
 
-/** Impressions that were shown in one step of time, at their mean time. */
-interface Cohort extends StepCounts {
-  readonly shownAt: number;
-}
-
-/** The impressions shown in the last windows, and earlier ones by group of products. */
-interface History {
-  readonly shown: readonly Cohort[];
-  readonly earlier: GroupCounts;
-  /** The window of the model. */
-  readonly windowMs: number;
-  readonly now: number;
-}
-
-/** The conversions of one cell. */
-interface Cell extends DelayedConversion {
-  readonly count: number;
-  /** Their mean time. */
-  readonly meanAt: number;
-}
-
-/** The conversions behind one estimate. */
-interface Part extends GoalCounts {
-  readonly windowMs: number;
-  readonly conversions: readonly Cell[];
-}
-
-function partOf(counts: GoalCounts, windowMs: number): Part {
-  const grid = DelayEstimate.grid(windowMs);
-  const latest = counts.latestAt ?? undefined;
-  const conversions = counts.delays.flatMap(({ cohort, length, count: all, delay, groups }): Cell[] => {
-    // Whole milliseconds keep the delay exact.
-    const shownAt = Math.ceil(cohort * grid.cohort);
-    const at = shownAt + delay / all;
-    const meanAt = at + (length * grid.cohort) / 2;
-    return Object.entries(groups).map(([product, count]) => ({ shownAt, at, meanAt, count, product, latest, arrivedAt: null }));
-  });
-  return { ...counts, windowMs, conversions };
-}
-
-/** The part as it was known at a time, without later impressions and conversions. */
-function knownAt(history: History, part: Part, time: number): [History, Part] {
-  if (time === history.now) return [history, part];
-  const latestAt = part.latestAt === null ? null : Math.min(part.latestAt, time);
-  // Cells know their mean time about. If all conversions are known to be earlier, they count whole.
-  const earlier = part.latestAt === latestAt ? part.conversions : part.conversions.filter(({ meanAt }) => meanAt <= time);
-  const conversions = earlier.map((each) => ({ ...each, latest: latestAt ?? undefined }));
-  return [
-    { ...history, shown: history.shown.filter(({ shownAt }) => shownAt <= time), now: time },
-    { ...part, conversions, latestAt },
-  ];
-}
-
 /** Time since which an estimate tells the times of impressions apart. The silence is as of the latest conversion. */
 function needed({ windowMs, latestAt }: Part, now: number): number {
   return Math.max(latestAt ?? 0, now - (SETTLED - 1) * windowMs) - windowMs;
@@ -134,16 +82,17 @@ function delayOf(history: History, part: Part, until?: number): Delay | null {
   const reportTime = reportTimeOf(part.quarters, history.shown);
   const moment =
     until ?? momentOf(part, patient, { now, alarm: silence.alarm, byReport: reportTime !== null, reach: REACH * history.windowMs });
-  const [known, own] = knownAt(history, part, moment);
-  const isSame = moment === now && part.windowMs === history.windowMs;
+  const { history: known, part: own, missingMs } = (reportTime === null ? knownAt : closedAt)(history, part, moment);
+  const isSame = known === history && part.windowMs === history.windowMs;
   const estimate = isSame ? patient : estimateOf(known, own);
   const { conversions, followed } = estimate;
   const { rate, low, high } = estimate.rateInterval();
   // No impression has been followed for its window or converted.
   if (Number.isNaN(rate)) return null;
-  const [before, come] = [own, part].map((each) => each.conversions.reduce((sum, { count }) => sum + count, 0));
+  const within = part.conversions.filter(({ at, shownAt }) => at - shownAt <= own.windowMs);
+  const [before, come] = [own.conversions, within].map((each) => each.reduce((sum, { count }) => sum + count, 0));
   const [impressions, all] = [known, history].map(impressionsOf);
-  const figure = figureOf(estimate, part.windowMs);
+  const figure = figureOf(estimate, part.windowMs, missingMs);
   const toCome = toComeOf(estimate, moment, { shown: all - impressions, converted: come - before });
   const quantiles = QUANTILES.map(({ share, needed }) => ({ share, delayMs: figure(needed, () => estimate.quantile(share)) }));
   return {
@@ -160,7 +109,7 @@ function delayOf(history: History, part: Part, until?: number): Delay | null {
     window95Ms: quantiles[quantiles.length - 1].delayMs,
     quantiles,
     windows: windowsOf(estimate, part.windowMs, figure),
-    distribution: conversions > 0 ? pointsOf(estimate, figure) : [],
+    distribution: conversions > 0 && missingMs === 0 ? pointsOf(estimate, figure) : [],
     silence,
   };
 }
@@ -207,7 +156,8 @@ function toComeOf(estimate: DelayEstimate, moment: number, later: { readonly sho
 type Figure = (needed: number, figure: () => number) => number | TooFewFigure;
 
 /** Conversions count whose window has closed: others tell nothing of late delays. */
-function figureOf({ closed, followed }: DelayEstimate, windowMs: number): Figure {
+function figureOf({ closed, followed }: DelayEstimate, windowMs: number, missingMs: number): Figure {
+  if (missingMs > 0) return () => tooFew(missingMs / DAY_MS, "days");
   return (needed, figure) => {
     // Products that differ may be too young though others' conversions are enough.
     if (closed >= needed && followed >= windowMs) return figure();
@@ -264,6 +214,7 @@ function windowsOf(estimate: DelayEstimate, windowMs: number, figure: Figure): D
  */
 function bandAt({ delays, probability, low, high }: DelayDistribution, delay: number): { readonly low: number; readonly high: number } {
   const bin = delays.findIndex((end) => end >= delay);
+  if (bin < 0) return { low: 0, high: 1 };
   const at = (values: ArrayLike<number>, place: number): number => (place < 0 ? 0 : values[place]);
   const mass = (place: number): number => at(probability, place) - at(probability, place - 1);
   const own = mass(bin);

@@ -230,6 +230,9 @@ function delays(): Record<string, State> {
     "that are reported late, with the time of the report": {
       delay: { ...busy.delay, completeUntil: busy.now - 16 * HOUR_MS, reportTime: 2.25 * HOUR_MS },
     },
+    "of less than a week, with the time of the report": {
+      delay: { ...delay, ...young, distribution: [], window95Ms: few(9, "days"), reportTime: 0 },
+    },
   });
   return { "the delays": { component: DelayOf, usual: of({}), others } };
 }
