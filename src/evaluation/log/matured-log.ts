@@ -5,6 +5,7 @@ import { type TooFew, tooFew } from "../../values/too-few.ts";
 import type { CountedGoals, Kind } from "./counted-goals.ts";
 import type { LoggedConversion } from "./log.ts";
 import { ALL_CAME, knownMaturity, LEAST_MATURITY, type Maturity, type PlacedConversion, seenMaturity } from "./maturity.ts";
+import { type Clock, clockOf } from "./report-clock.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -30,6 +31,14 @@ interface Shown {
   readonly items: readonly { readonly product: string | number; readonly conversions?: readonly LoggedConversion[] }[];
 }
 
+/** An event that has come, and the time from its impression until it was known. */
+interface Seen {
+  readonly place: number;
+  readonly shownAt: number;
+  readonly product: string | number;
+  readonly delay: number;
+}
+
 /** Events of one goal that have delays of their own: all its events, if their maturity is given. */
 interface Events {
   readonly goal: number;
@@ -37,6 +46,8 @@ interface Events {
   /** Rewards count within this time, in ms. */
   readonly within: number;
   readonly law: Maturity;
+  /** Ages and delays. */
+  readonly clock: Clock;
   /** How many have come. */
   readonly size: number;
 }
@@ -58,6 +69,8 @@ interface MaturedOptions {
  * A law knows nothing of delays that no impression was followed for. Rewards of a goal therefore count within its window if five conversions
  * have been followed for all of it. Otherwise they count within the longest time for which a tenth of the conversions have been followed, at
  * least five and at most 50.
+ *
+ * If all events of a goal become known at one time of the day, ages and delays are numbers of reports.
  *
  * **Source:** Bang and Tsiatis, Biometrika 87, 2000; Lin, Biostatistics 1, 2000 (censored marks).
  */
@@ -86,25 +99,31 @@ export class MaturedLog {
     this.size = visitors.size;
     this.#log = log;
     this.#asOf = asOf;
-    const seen = goals.goals.map((): Record<Kind, PlacedConversion[]> => ({ order: [], amount: [], refund: [] }));
+    const seen = goals.goals.map((): Record<Kind, Seen[]> => ({ order: [], amount: [], refund: [] }));
     log.forEach(({ shownAt, items }, place) => {
       for (const { product, conversions } of items)
         for (const { goal, kind, delay } of goals.arrived({ shownAt, conversions }))
-          seen[goal][kind].push({ place, product, delay, bound: asOf - shownAt });
+          seen[goal][kind].push({ place, shownAt, product, delay });
     });
-    const oldest = log.reduce((most, { shownAt }) => Math.max(most, asOf - shownAt), 0);
     this.events = goals.goals.flatMap((goal, i): Events[] => {
       const known = closed ? ALL_CAME : knownMaturity(maturity, goal);
       const all = Object.values(seen[i]).flat();
-      if (known) return [{ goal: i, kind: undefined, within: Number.POSITIVE_INFINITY, law: known, size: all.length }];
-      const followed = followedFor(seen[i].order, oldest, goal.windowMs);
+      const clock = clockOf(known ? [] : all.map(({ shownAt, delay }) => shownAt + delay), log, asOf);
+      if (known) return [{ goal: i, kind: undefined, within: Number.POSITIVE_INFINITY, law: known, clock, size: all.length }];
+      const placedOf = (kind: Kind): PlacedConversion[] =>
+        seen[i][kind].map(({ place, shownAt, product, delay }) => {
+          return { place, product, delay: clock.delay(shownAt, delay), bound: clock.age(shownAt) };
+        });
+      const oldest = log.reduce((most, { shownAt }) => Math.max(most, clock.age(shownAt)), 0);
+      const followed = followedFor(placedOf("order"), oldest, goal.windowMs);
       const kinds = (Object.keys(seen[i]) as Kind[]).filter((kind) => kind === "order" || seen[i][kind].length > 0);
       return kinds.map((kind): Events => {
         // Reports may come after the window of what they report.
-        const latest = seen[i][kind].reduce((most, { delay }) => Math.max(most, delay), goal.windowMs);
+        const placed = placedOf(kind);
+        const latest = placed.reduce((most, { delay }) => Math.max(most, delay), goal.windowMs);
         const within = Math.min(followed, latest);
-        const own = seen[i][kind].filter(({ delay }) => delay <= within).map((each) => ({ ...each, bound: Math.min(each.bound, within) }));
-        return { goal: i, kind, within, law: seenMaturity(own, { longest: within, decisions: log.length }), size: own.length };
+        const own = placed.filter(({ delay }) => delay <= within).map((each) => ({ ...each, bound: Math.min(each.bound, within) }));
+        return { goal: i, kind, within, law: seenMaturity(own, { longest: within, decisions: log.length }), clock, size: own.length };
       });
     });
     this.withinMs = Object.fromEntries(
@@ -125,20 +144,21 @@ export class MaturedLog {
    * all impressions over that of those old enough. The age depends on no choice, so nothing is preferred.
    */
   rows(from: number, to: number): { readonly rows: SeenRewards[]; readonly tooYoung: number; readonly young: number } {
-    const orders = this.#least.filter((_, i) => this.events[i].kind !== "amount" && this.events[i].kind !== "refund");
-    const youngest = orders.flatMap((ages) => [...ages.values()]).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+    const youngest = this.events.flatMap(({ kind, clock }, i) =>
+      kind === "amount" || kind === "refund" ? [] : [{ clock, age: Math.min(...this.#least[i].values()) }],
+    );
+    const isOld = ({ shownAt }: Shown): boolean => youngest.some(({ clock, age }) => clock.age(shownAt) >= age);
     const part = this.#log.slice(from, to);
-    const old = part.filter(({ shownAt }) => this.#asOf - shownAt >= youngest);
-    const shares = new Map<number, number>();
-    const shareOf = (age: number): number => {
-      const share = shares.get(age) ?? shareFrom(old, this.#asOf - age);
-      shares.set(age, share);
-      return share;
-    };
-    const scales = this.#least.map((ages) => new Map(Array.from(ages, ([product, age]) => [product, shareOf(age)])));
+    const old = part.filter(isOld);
+    const scales = this.#least.map((ages, event) => {
+      const shares = new Map<number, number>();
+      const { clock } = this.events[event];
+      for (const age of ages.values()) shares.set(age, shares.get(age) ?? shareFrom(old, ({ shownAt }) => clock.age(shownAt) >= age));
+      return new Map(Array.from(ages, ([product, age]) => [product, shares.get(age) as number]));
+    });
     let young = 0;
     const rows = part.flatMap((shown, i): SeenRewards[] => {
-      if (this.#asOf - shown.shownAt < youngest) return [];
+      if (!isOld(shown)) return [];
       return shown.items.map((item) => this.#rewardsOf(shown, item, from + i, (event) => scales[event].get(item.product) as number));
     });
     const oldest = old.reduce((most, { shownAt }) => Math.max(most, this.#asOf - shownAt), 0);
@@ -156,12 +176,12 @@ export class MaturedLog {
     place: number,
     scaleOf: (event: number) => number,
   ): SeenRewards {
-    const ages = Float64Array.from(this.events, ({ within }) => Math.min(this.#asOf - shownAt, within));
+    const ages = Float64Array.from(this.events, ({ within, clock }) => Math.min(clock.age(shownAt), within));
     const maturities = ages.map((age, event) => this.events[event].law.at(age, product));
     const rewards = new Float64Array(this.events.length);
     for (const { goal, kind, delay, reward } of this.goals.arrived({ shownAt, conversions })) {
       const event = this.events.findIndex((each) => each.goal === goal && (each.kind ?? kind) === kind);
-      if (event >= 0 && delay <= this.events[event].within) rewards[event] += reward;
+      if (event >= 0 && this.events[event].clock.delay(shownAt, delay) <= this.events[event].within) rewards[event] += reward;
     }
     const factors = maturities.map((maturity, event) =>
       maturity >= LEAST_MATURITY && scaleOf(event) > 0 ? 1 / (maturity * scaleOf(event)) : 0,
@@ -198,12 +218,13 @@ export function maturedReward({ rewards, factors }: SeenRewards): number {
 /** How figures are missing that need older impressions. */
 export const tooYoung = (days: number): TooFew => tooFew(days, "days");
 
-/** The share of impressions that were shown by a time, each by the number for which it stands. */
-function shareFrom(log: readonly Shown[], until: number): number {
+/** The share of impressions that are old, each by the number for which it stands. */
+function shareFrom(log: readonly Shown[], isOld: (shown: Shown) => boolean): number {
   let [all, old] = [0, 0];
-  for (const { shownAt, kept = 1 } of log) {
+  for (const shown of log) {
+    const { kept = 1 } = shown;
     all += 1 / kept;
-    if (shownAt <= until) old += 1 / kept;
+    if (isOld(shown)) old += 1 / kept;
   }
   return all > 0 ? old / all : 1;
 }
