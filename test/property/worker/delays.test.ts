@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Disk, durableStorage } from "../../../trials/simulation/workerd/durable-storage.ts";
 import { Isolate } from "../../../trials/simulation/workerd/isolate.ts";
+import { gridOf, grownAt } from "../../../worker/domain/figures/delay-grid.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { type Delays, NOTHING } from "../../../worker/domain/impression/outcome.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";
@@ -94,6 +95,27 @@ it("keeps the cells of a source that has reported nothing since as they were, be
   store.transact(() => store.delays.apply([{ ...gone, before: gone.after, after: null }], config));
   store.transact(() => store.delays.apply([gone], config));
   expect(lengths()).toEqual(before);
+  close();
+});
+
+it("keeps the cells of whichever goal comes first as short as the goal needs that is reported last", async () => {
+  const { store, config, close } = await open();
+  const random = stream(33);
+  const now = START + WINDOW_MS / 5;
+  vi.setSystemTime(now);
+  const changes = Array.from({ length: 400 }, (_, i) => {
+    const shownAt = now - Math.floor(random() * WINDOW_MS);
+    // Purchases are known until the start, and clicks until now.
+    const isLate = i % 2 === 0 && shownAt < START;
+    const delay = Math.floor(isLate ? (START - shownAt) * random() : 1000 * random());
+    const impression = { id: uuidAt(shownAt, crypto.getRandomValues(new Uint8Array(10))), action: "mug", arm: "policy", decision: {} };
+    return { impression, before: null, after: { ...NOTHING, delays: { "": delay, [isLate ? "purchase" : "click"]: delay } } };
+  }) as unknown as Change[];
+  store.transact(() => store.delays.apply(changes, config));
+  const unit = gridOf(config, "").cohort;
+  const newest = Math.floor((store.delays.latestAt("purchase") as number) / unit);
+  for (const { cohort, length } of store.delays.of("")) expect(grownAt(newest, { cohort, length: 1 })).toEqual({ cohort, length });
+  expect(newest).toBeLessThan(Math.floor(now / unit) - 40);
   close();
 });
 

@@ -4,7 +4,7 @@ import { gridOf, grownAt, type Interval } from "../../../domain/figures/delay-gr
 import { isAssigned, UNASSIGNED } from "../../../domain/figures/holdout-share.ts";
 import { countAction } from "../../../domain/figures/product-group.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
-import type { Windows } from "../../../domain/model/goals.ts";
+import { type Windows, windowOf } from "../../../domain/model/goals.ts";
 import type { DelayCounts } from "../../../rpc/model-counts.ts";
 import type { Database } from "../database.ts";
 import type { BlockStore } from "../impressions/block-store.ts";
@@ -41,8 +41,8 @@ const NEWEST = 200;
  * goal's window, so that nobody has to read them. Cells are sums: what leaves is subtracted. The times of the conversions are counted too,
  * because the estimate needs the latest.
  *
- * Old cohorts are joined, as the estimate does. They are as old as the latest conversion says, and not the clock: figures of a shop that
- * uploads each night are as of the last upload, and need cohorts that are short at that time.
+ * Old cohorts are joined, as the estimate does. They are as old as the latest conversion of their goal says, and not the clock: figures of a
+ * shop that uploads each night are as of the last upload, and need cohorts that are short at that time.
  *
  * Every change needs a transaction of the database.
  */
@@ -85,7 +85,11 @@ export class DelayStore implements Projection {
       }
     }
     for (const cell of cells.values()) this.#write(cell);
-    for (const counter of counters.values()) this.#join(counter);
+    for (const { goal, unit } of counters.values())
+      this.#join(
+        goal,
+        newestOf(goal, unit, windows, (each) => this.latestAt(each)),
+      );
   }
 
   #countTime(goal: string, at: number, sign: 1 | -1): void {
@@ -117,8 +121,7 @@ export class DelayStore implements Projection {
   }
 
   /** Joins cohorts that have grown old. */
-  #join({ goal, unit }: Counter): void {
-    const newest = newestOf(this.latestAt(goal) ?? 0, unit);
+  #join(goal: string, newest: number): void {
     const joined = this.#joined.get(goal);
     if (joined !== undefined && Math.abs(newest - joined) < JOINED) return;
     this.#joined.set(goal, newest);
@@ -182,7 +185,10 @@ export class DelayStore implements Projection {
       for (const [goal, delay] of Object.entries(delays ?? {})) latest.set(goal, Math.max(latest.get(goal) ?? 0, shownAtOf(id) + delay));
     }
     this.#count(this.#counted(), windows, (goal, cohort, unit) => {
-      return grownAt(newestOf(latest.get(goal) as number, unit), { cohort, length: 1 });
+      return grownAt(
+        newestOf(goal, unit, windows, (each) => latest.get(each) ?? null),
+        { cohort, length: 1 },
+      );
     });
   }
 
@@ -194,8 +200,17 @@ export class DelayStore implements Projection {
   }
 }
 
-/** The newest cohort, by the latest conversion. Some clocks are fast. */
-const newestOf = (latestAt: number, unit: number): number => Math.floor(Math.min(latestAt, Date.now()) / unit);
+/**
+ * The newest cohort, by the latest conversion. Figures of whichever goal comes first are as of the goal that is reported last, so their
+ * cohorts grow later, by at most a quarter of the window.
+ */
+function newestOf(goal: string, unit: number, windows: Windows, latestAt: (goal: string) => number | null): number {
+  // Some clocks are fast.
+  const own = Math.min(latestAt(goal) ?? 0, Date.now());
+  const declared = goal === "" ? Object.keys(windows.goals ?? {}) : [];
+  const late = Math.min(own, ...declared.flatMap((each) => latestAt(each) ?? []));
+  return Math.floor(Math.max(late, own - windowOf(windows, goal) / 4) / unit);
+}
 
 /** A conversion that came, or one that was taken back. */
 interface Converted extends Pick<DelayCounts, "arm" | "delay"> {
