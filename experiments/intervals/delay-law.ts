@@ -79,7 +79,7 @@ function measured(shop: DelayShop): Stated[] {
 /** Counts with one more of a group. Each product is a group of its own. */
 const withOne = (groups: GroupCounts, product: number): GroupCounts => ({ ...groups, [product]: (groups[product] ?? 0) + 1 });
 
-export function countsOf({ windowMs, shown, known }: DelayShop): ModelCounts {
+function countsOf({ windowMs, shown, known }: DelayShop): ModelCounts {
   const config = { window: { ms: windowMs }, goals: null };
   const width = Math.max(1, Math.floor(windowMs / 1024));
   const steps = new Map<number, StepCounts>();

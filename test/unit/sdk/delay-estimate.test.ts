@@ -194,6 +194,21 @@ describe("a delay estimate", () => {
     expect(held).toBeGreaterThan(54);
   });
 
+  it("has followed all of the window once all windows have passed, however the delays of products differ", () => {
+    for (let seed = 0; seed < 10; seed++) {
+      const random = stream(seed);
+      const estimate = new DelayEstimate({ window: WINDOW });
+      for (let shownAt = 0; shownAt < 3000; shownAt++) {
+        const [product, mean] = shownAt % 3 === 0 ? ["slow", 3 * MEAN] : ["quick", MEAN];
+        estimate.show(shownAt, 1, product);
+        const delay = -Math.log(1 - random()) * mean;
+        if (random() < RATE && delay <= WINDOW) estimate.convert({ shownAt, at: shownAt + delay, product, arrivedAt: 3000 + WINDOW });
+      }
+      estimate.advance(3000 + 3 * WINDOW);
+      expect([estimate.productsDiffer, estimate.followed]).toEqual([true, WINDOW]);
+    }
+  });
+
   it("says that an impression converts less and less the longer it has not", () => {
     const estimate = observed(3000, 2);
     const chances = [0, 50, 100, 300, 900].map((age) => estimate.stillConverts(age));
