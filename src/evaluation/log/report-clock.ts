@@ -1,6 +1,6 @@
 // Ages and delays of a log. Where events become known at one time of the day, both are numbers of reports.
 
-import { reportTimeOf } from "./report-time.ts";
+import { reportTimeOf } from "../../values/report-time.ts";
 
 const QUARTER_MS = 900_000;
 const DAY_MS = 86_400_000;

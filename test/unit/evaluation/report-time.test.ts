@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { reportTimeOf } from "../../../src/evaluation/log/report-time.ts";
+import { reportTimeOf } from "../../../src/values/report-time.ts";
 
 const [QUARTER_MS, HOUR_MS] = [900_000, 3_600_000];
 const FIRST = 20_000 * 96;

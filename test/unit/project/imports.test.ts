@@ -146,6 +146,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/learner/figures": [
     ...[
       "afterclick",
+      "src/values/report-time.ts",
       "worker/domain/*",
       "worker/protocol",
       "worker/rpc",
