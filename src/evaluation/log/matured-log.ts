@@ -144,8 +144,10 @@ export class MaturedLog {
    * all impressions over that of those old enough. The age depends on no choice, so nothing is preferred.
    */
   rows(from: number, to: number): { readonly rows: SeenRewards[]; readonly tooYoung: number; readonly young: number } {
+    const leastOf = (ages: ReadonlyMap<string | number, number>): number =>
+      Array.from(ages.values()).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
     const youngest = this.events.flatMap(({ kind, clock }, i) =>
-      kind === "amount" || kind === "refund" ? [] : [{ clock, age: Math.min(...this.#least[i].values()) }],
+      kind === "amount" || kind === "refund" ? [] : [{ clock, age: leastOf(this.#least[i]) }],
     );
     const isOld = ({ shownAt }: Shown): boolean => youngest.some(({ clock, age }) => clock.age(shownAt) >= age);
     const part = this.#log.slice(from, to);
