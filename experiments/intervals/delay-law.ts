@@ -46,6 +46,7 @@ interface Point {
 function bandOf(metric: string, { below, total }: DelayShop, points: readonly Point[], followed: number): Stated[] {
   if (!below) return [];
   return SHARES.flatMap((share) => {
+    if (points.length === 0) return [few(metric)];
     const point = points.find(({ delayMs }) => below(delayMs) >= share * below(followed));
     const truth = point ? below(point.delayMs) / below(followed) : 1;
     return point && truth < 1 - 1e-9 ? [stated(metric, { value: point.probability, ...point }, truth, ideal(truth, total))] : [];

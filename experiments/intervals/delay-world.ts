@@ -56,7 +56,7 @@ const all: readonly DelayWorld[] = [
   ...names.flatMap((law) => [500, 5000].map((conversions): DelayWorld => ({ law, traffic: "4 days old", conversions }))),
   ...[200, 1000, 5000].map((conversions): DelayWorld => ({ law, halfSlow: true, traffic: "the last 3 of 21 days slow", conversions })),
   ...(["steady", "4 days old"] as const).flatMap((traffic) =>
-    [200, 5000].map((conversions): DelayWorld => ({ law, traffic, nightly: true, conversions })),
+    [200, 1000, 5000].map((conversions): DelayWorld => ({ law, traffic, nightly: true, conversions })),
   ),
   ...(["a campaign of 17 hours, 4 days ago", "an import", "a growing rate"] as const).map(
     (traffic): DelayWorld => ({ law, traffic, conversions: 500 }),
