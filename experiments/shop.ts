@@ -1,8 +1,23 @@
 // The worker's default configuration in simulated shops, which no default was chosen on, beside algorithms that wait for windows.
 import { type Curve, type Experiment, type Paper, roundsOf, type Task } from "./runs/experiment.ts";
-import { AS_ZERO, algorithms, DEFAULT, KNOWN, NULL, playIn, SHOPS_OWN, UNEXPLORING, WAITING } from "./shop/algorithms.ts";
+import {
+  type Algorithm,
+  AS_ZERO,
+  algorithms,
+  BETA_LAW,
+  DEFAULT,
+  gross,
+  KNOWN,
+  NULL,
+  playBy,
+  playIn,
+  SHOPS_OWN,
+  UNEXPLORING,
+  WAITING,
+} from "./shop/algorithms.ts";
 import { type CatalogueSpec, catalogueShop } from "./shop/catalogue-shop.ts";
 import { classificationShop } from "./shop/classification-shop.ts";
+import { moneyShop } from "./shop/money-shop.ts";
 import { curvesOf } from "./shop/play.ts";
 import { type ProductSpec, productShop, tenRates } from "./shop/product-shop.ts";
 import { randomShop } from "./shop/random-shop.ts";
@@ -169,8 +184,44 @@ const random = shops("random", "shops drawn at random, 20,000 visitors in 30 to 
   "window 1 to 5 % of the horizon": (names) => randomShop("short", [...names, "short"]),
 });
 
+const GROSS = "default, refunds not told";
+const moneyAlgorithms: Readonly<Record<string, Algorithm>> = {
+  ...Object.fromEntries(
+    [
+      ...[DEFAULT, ...AS_ZERO, ...WAITING, "default, no delay", UNEXPLORING, BETA_LAW, ...SHOPS_OWN, "uniform"]
+        // It takes no amounts.
+        .filter((name) => !name.startsWith("LinTS")),
+    ].map((name) => [name, algorithms[name]]),
+  ),
+  [GROSS]: gross,
+};
+
+const moneySettings: Readonly<Record<string, Omit<Parameters<typeof moneyShop>[0], "horizon">>> = {
+  "dear products late, told": { money: "dear products", isTold: true },
+  "dear products late, not told": { money: "dear products" },
+  "dear orders late": { money: "dear orders" },
+  "returns after 8 to 12 days": { money: "returns" },
+};
+
+const money: Experiment = {
+  id: "money",
+  title: "ten products at 20 to 200 EUR, of which dear ones are bought later, or some returned: regret in EUR, 60 days",
+  runs: 12,
+  settings: Object.keys(moneySettings),
+  algorithms: Object.keys(moneyAlgorithms),
+  figures,
+  ratios: [{ metric: metrics[0], of: DEFAULT, to: Object.keys(moneyAlgorithms).filter((name) => name !== DEFAULT) }],
+  traced: 1000,
+  async run(task) {
+    const { setting, algorithm, run } = task;
+    const spec = { ...moneySettings[setting], horizon: roundsOf(20_000, task) };
+    const shop = moneyShop(spec, ["shop", "money", setting, run]);
+    return curvesOf(await playBy(moneyAlgorithms[algorithm], shop, algorithm, run), shop);
+  },
+};
+
 export const paper: Paper = {
   id: "shop",
   title: "The worker's default configuration in simulated shops",
-  experiments: [catalogue, largeCatalogue, smallCatalogue, products, long, classification, slow, random],
+  experiments: [catalogue, largeCatalogue, smallCatalogue, products, long, classification, slow, random, money],
 };

@@ -1,10 +1,10 @@
 // Algorithms that play on logs and data sets: the worker's default with parts of it left out, and those of others.
-import { betaSampling } from "../rivals/beta-sampling.ts";
 import { linUcb, linUcbAsPublished } from "../rivals/optimist.ts";
 import { salesPerView } from "../rivals/sales-per-view.ts";
 import {
   type Algorithm,
   algorithms,
+  BETA_LAW,
   bestsellersOf,
   byBeta,
   byDefault,
@@ -61,11 +61,7 @@ export const emailAlgorithms: Table = {
   ...common,
   "default, interactions []": { feedback: "delivered", encoder: { interactions: [] }, learner: byDefault },
   "default, without context": { feedback: "delivered", isImpersonal: true, learner: byDefault },
-  "Beta, delay law": {
-    feedback: "delivered",
-    isBlind: true,
-    learner: (_, { products, windowMs }, random) => betaSampling(products.length, random, { windowMs }),
-  },
+  [BETA_LAW]: algorithms[BETA_LAW],
   "Beta, pending as zero": { feedback: "as zero", isBlind: true, learner: byBeta },
   "Beta, waiting": { feedback: "waiting", isBlind: true, learner: byBeta },
   ...eitherWay(regressions),

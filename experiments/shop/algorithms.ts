@@ -71,6 +71,8 @@ export const AS_ZERO = [CHANGES, NULL, NULL_LESS, ...Object.values(OTHERS_AS_ZER
 export const UNEXPLORING = "default, greedy";
 const NEARLY_NONE = 1e-6;
 
+export const BETA_LAW = "Beta, delay law";
+
 const WAITS = "default, waiting";
 const WAITS_NULL = `${WAITS}, forgetting null`;
 const WAITS_LESS = `${WAITS}, exploration ${LESS}`;
@@ -86,6 +88,9 @@ export const KNOWN = "default, delays known";
 
 /** Lists that a shop makes without a recommender. The last one is of the policy `bestsellers`. */
 export const SHOPS_OWN = ["bestsellers", "bestsellers, epsilon 0.05", "sales per view, epsilon 0.05"];
+
+const byBetaLaw: Algorithm["learner"] = (_, { products, meanOrder, windowMs }, random) =>
+  betaSampling(products.length, random, { windowMs, isPaid: meanOrder !== undefined });
 
 export const byBeta: Algorithm["learner"] = (_, { products, meanOrder }, random) =>
   betaSampling(products.length, random, { isPaid: meanOrder !== undefined });
@@ -151,6 +156,7 @@ export const algorithms: Readonly<Record<string, Algorithm>> = {
   [OTHERS_AS_ZERO.squareCb]: { feedback: "as zero", learner: squareCbOf(1000) },
   [OTHERS_AS_ZERO.squareCbGreedy]: { feedback: "as zero", learner: squareCbOf(10_000) },
   [OTHERS_AS_ZERO.beta]: { feedback: "as zero", isBlind: true, learner: byBeta },
+  [BETA_LAW]: { feedback: "delivered", isBlind: true, learner: byBetaLaw },
   "greedy, waiting": { feedback: "waiting", learner: greedyOf(0) },
   "RegCB, waiting": { feedback: "waiting", learner: regCbOf(0.01) },
   "RegCB, waiting, slack 0.003": { feedback: "waiting", learner: regCbOf(0.003) },
@@ -165,6 +171,15 @@ export const algorithms: Readonly<Record<string, Algorithm>> = {
 };
 
 const featureless: Featurize = () => new Float64Array(0);
+
+/** The default, told of no refund. */
+export const gross: Algorithm = {
+  feedback: "delivered",
+  learner({ recommender }, shop) {
+    const learner = learnerOf(recommender, shop);
+    return { ...learner, convert: (id, at, reward, previous = 0) => previous === 0 && learner.convert(id, at, reward) };
+  },
+};
 
 /** Plays one of the algorithms in a shop. `run` seeds its own random draws. */
 export const playIn = (shop: Shop, name: string, run: number): Promise<Played> => playBy(algorithms[name], shop, name, run);

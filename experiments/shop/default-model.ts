@@ -57,6 +57,8 @@ export function learnerOf(recommender: Recommender, { meanOrder }: Pick<Shop, "m
   return {
     choose: (points, now, round) => recommender.policy.choose({ points, now, round })[0].index,
     show: (impressionId, { features, now }) => recommender.register({ impressionId, features, now }),
-    convert: (impressionId, at, reward = 1) => void recommender.convert({ impressionId, goal, reward, at }),
+    // Amounts of an impression add up: a refund is a negative one.
+    convert: (impressionId, at, reward = 1, previous = 0) =>
+      void recommender.convert({ impressionId, goal, reward: reward - previous, at }),
   };
 }

@@ -6,6 +6,7 @@ import { classificationShop } from "../../../experiments/shop/classification-sho
 import { bodyFor, defaultModel, learnerOf } from "../../../experiments/shop/default-model.ts";
 import { knowingDelays } from "../../../experiments/shop/known-delays.ts";
 import type { Learner } from "../../../experiments/shop/learner.ts";
+import { moneyShop } from "../../../experiments/shop/money-shop.ts";
 import { curvesOf, type Feedback, play } from "../../../experiments/shop/play.ts";
 import { productShop, tenRates } from "../../../experiments/shop/product-shop.ts";
 import { randomShop } from "../../../experiments/shop/random-shop.ts";
@@ -226,4 +227,53 @@ it.each([
 ])("finds a statement wrong: %s", (_, belief, recommended) => {
   expect(isWrong({ belief, recommended }, { min: 0, max: 1 })).toBe(true);
   expect(isWrong({ belief: { mean: 0.2, average: 0, low: 0, high: 0.1 }, recommended: 0 }, { min: 0, max: 1 })).toBe(false);
+});
+
+describe("money", () => {
+  const spec = { horizon: 3000, money: "returns" } as const;
+
+  it("has orders whose dear ones come later, and refunds inside the window", () => {
+    const shop = moneyShop({ horizon: 3000, money: "dear orders" }, ["test"]);
+    const seen = visits(shop, 3000).map(({ amounts, delaysMs }) => [(amounts as number[])[0], delaysMs[0]]);
+    const late = (rows: number[][]) => rows.reduce((sum, [, delay]) => sum + delay, 0) / rows.length;
+    const order = seen.toSorted((a, b) => a[0] - b[0]);
+    expect(late(order.slice(1500))).toBeGreaterThan(2 * late(order.slice(0, 1500)));
+    for (const { refund } of visits(moneyShop(spec, ["test"]), 100)) {
+      expect(refund?.afterMs).toBeGreaterThanOrEqual(8 * DAY_MS);
+      expect(refund?.afterMs).toBeLessThanOrEqual(12 * DAY_MS);
+      const shares = Array.from(refund?.shares ?? []);
+      expect(shares.reduce((sum, each) => sum + each, 0) / shares.length).toBeCloseTo(0.255);
+    }
+  });
+
+  it("goes back with a refund: the learner is told, and the default believes the net", async () => {
+    const shop: Shop = {
+      ...tiny({ horizon: 400, stepMs: HOUR_MS, windowMs: 100 * HOUR_MS, meanOrder: 50 }),
+      visit: () => ({
+        ...{ rates: [1, 1], luck: 0, delaysMs: [HOUR_MS, HOUR_MS], amounts: [50, 50] },
+        refund: { shares: [0, 1], luck: 0.5, afterMs: 10 * HOUR_MS },
+      }),
+    };
+    const { recommender } = await defaultModel({ ...shop, dimension: 2 }, 1);
+    const own = learnerOf(recommender, shop);
+    const told: number[] = [];
+    const by = (round: number): number => round % 2;
+    const learner: Learner = {
+      ...own,
+      choose: (_points, _now, round) => by(round),
+      convert(id, at, reward = 1, previous = 0) {
+        told.push(reward - previous);
+        own.convert(id, at, reward, previous);
+      },
+    };
+    const { expected, regret } = play(learner, shop, () => Float64Array.of(1, 0, 0, 1), "delivered");
+    expect([expected[0], regret[0], expected[1], regret[1]]).toEqual([0, 50, 50, 0]);
+    expect(new Set(told)).toEqual(new Set([50, -50]));
+    const [kept, returned] = recommender.policy.predict([
+      [1, 0],
+      [0, 1],
+    ]).mean;
+    expect(kept).toBeGreaterThan(45);
+    expect(returned).toBeLessThan(15);
+  });
 });
