@@ -9,6 +9,7 @@ import { paper as signals } from "./signals.ts";
 import { paper as vakili } from "./vakili.ts";
 import { paper as verma } from "./verma.ts";
 import { paper as vernade } from "./vernade.ts";
+import { paper as worth } from "./worth.ts";
 
 export const papers: readonly Paper[] = [vernade, verma, vakili, liu, calandriello];
-export const all: readonly Paper[] = [...papers, beyond, shop, signals, logs];
+export const all: readonly Paper[] = [...papers, beyond, shop, signals, logs, worth];

@@ -21,7 +21,7 @@ const HELP = `Reruns the papers' experiments on all cores. Writes results.json, 
 
 Usage: npm run reproduce -- [--paper ${names}] [--experiment ID] [--setting NAME]... [--algorithm NAME]... [--runs N] [--from N] [--tell PERCENT] [--minutes N] [--data DIR] [--out DIR] [--keep | --affirm]
 
---paper ID       run one paper only; "beyond", "shop", "signals" and "logs", this project's own experiments, run only with this option
+--paper ID       run one paper only; "beyond", "shop", "signals", "logs" and "worth", this project's own experiments, run only with this option
 --experiment ID  run one experiment only
 --setting NAME   run this setting only; may be repeated. Needs --experiment
 --algorithm NAME run this algorithm only; may be repeated. Needs --experiment. A ratio needs both of its algorithms

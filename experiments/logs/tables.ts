@@ -1,8 +1,10 @@
 // Writes the tables of docs/real-logs.md.
 import { table } from "../../cli/command/markdown.ts";
-import { ALL, BTS, CLICKS, ESTIMATORS, RANDOM } from "../logs.ts";
-import type { Result } from "../runs/results.ts";
+import { ALL, BTS, CLICKS, ESTIMATORS, MISTAKES, RANDOM, REWARD } from "../logs.ts";
+import { type Result, ratioName, ratioText } from "../runs/results.ts";
+import { DEFAULT } from "../shop/algorithms.ts";
 import { PROVENANCE, provenance } from "../summary/provenance.ts";
+import { dataSets } from "./classes.ts";
 
 const ofLogs = (results: readonly Result[], experiment: string): Result[] =>
   results.filter((each) => each.paper === "logs" && each.experiment === experiment);
@@ -64,6 +66,36 @@ export function policiesTable(results: readonly Result[]): string {
     ...provenance(own),
   ]);
   return table(["log", "policy", ...Object.values(ESTIMATORS), "effective rows", "greatest weight", ...PROVENANCE], rows, 2);
+}
+
+/** A figure of each algorithm, and that of the default over it. */
+function besideDefault(groups: ReturnType<typeof groupsOf>, metric: string, shown: (value: number) => string): string[][] {
+  return groups.map(({ setting, algorithm, own }) => {
+    const row = own.find((each) => each.metric === metric) as Result;
+    const defaults = groups.find((each) => each.setting === setting && each.algorithm === DEFAULT);
+    const ratio = defaults?.own.find((each) => each.metric === ratioName(metric, algorithm));
+    const printed = row.paperValue === null ? "" : `${row.paperValue}`;
+    const figure = `${shown(row.mean)} ± ${shown(row.standardError)}`;
+    return [setting, algorithm, figure, printed, ratio ? ratioText(ratio) : "", ...provenance([row])];
+  });
+}
+
+/** Visits and purchases in replays of random e-mails. Above 1 the default earns more. */
+export function emailsTable(results: readonly Result[]): string {
+  const rows = besideDefault(groupsOf(results, "emails"), REWARD, (value) => value.toPrecision(3));
+  return table(
+    ["outcome", "algorithm", REWARD, "default over it", ...PROVENANCE],
+    rows.map(([a, b, c, , ...rest]) => [a, b, c, ...rest]),
+    2,
+  );
+}
+
+/** Mistakes on data sets of classes. Below 1 the default makes fewer. */
+export function classesTable(results: readonly Result[]): string {
+  const rows = Object.keys(dataSets).flatMap((id) =>
+    besideDefault(groupsOf(results, id), MISTAKES, (value) => value.toFixed(0)).map((row) => [id, ...row]),
+  );
+  return table(["data", "setting", "algorithm", "mistakes", "published", "default over it", ...PROVENANCE], rows, 3);
 }
 
 /** Items of the campaign. */

@@ -116,8 +116,12 @@ const lastValues = ({ runs }: Series, metric: string): number[] =>
     return values[values.length - 1];
   });
 
-/** The ratio of a metric at its end, over the runs that both have played. Undefined if nothing is lost, because all choices are equally good. */
+/**
+ * The ratio of a metric at its end, over the runs that both have played. Undefined if nothing is lost, because all choices are equally good, or
+ * if the setting does not have the metric.
+ */
 export function ratioOfSeries(own: Series, other: Series, metric: string): Ratio | undefined {
+  if (!own.runs.every((run) => run.some((curve) => curve.metric === metric))) return undefined;
   const [above, below] = [own, other].map((series) => lastValues(series, metric));
   const pairs = below.slice(0, above.length).map((each, i) => [above[i], each] as const);
   if (pairs.every(([, each]) => each === 0)) return undefined;

@@ -32,13 +32,19 @@ interface Effects {
 
 const PRICES = { min: 5, max: 500 };
 
-export function catalogueShop(spec: CatalogueSpec, timing: Timing, names: readonly (string | number)[]): Shop {
+/** `names` seed the shop. Another shop with the same products has the same `names`, and visitors with `visitors`. */
+export function catalogueShop(
+  spec: CatalogueSpec,
+  timing: Timing,
+  names: readonly (string | number)[],
+  visitors: readonly (string | number)[] = names,
+): Shop {
   const { horizon, attributes, rate, drift, slowCategories } = spec;
   const draws = {
     world: stream(...names, "world"),
-    visitor: stream(...names, "visitor"),
-    luck: stream(...names, "luck"),
-    delay: stream(...names, "delay"),
+    visitor: stream(...visitors, "visitor"),
+    luck: stream(...visitors, "luck"),
+    delay: stream(...visitors, "delay"),
   };
   const catalogue = drawCatalogue(spec, draws.world);
   const effects = drawEffects(spec, catalogue, draws.world);

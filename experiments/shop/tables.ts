@@ -62,9 +62,11 @@ function worldsOf(results: readonly Result[]): World[] {
 const last = (results: readonly Result[], { experiment, setting }: World, algorithm: string, metric: string): Result | undefined =>
   ofShop(results, experiment).findLast((each) => each.setting === setting && each.algorithm === algorithm && each.metric === metric);
 
-/** The algorithms that have played in a shop. */
-const namesIn = (results: readonly Result[]): string[] =>
-  Object.keys(algorithms).filter((name) => results.some(({ paper, algorithm }) => paper === "shop" && algorithm === name));
+/** The algorithms that have played in the worlds of the tables. */
+const namesIn = (results: readonly Result[]): string[] => {
+  const played = [...EXPERIMENTS, "long"].flatMap((experiment) => ofShop(results, experiment));
+  return Object.keys(algorithms).filter((name) => played.some(({ algorithm }) => algorithm === name));
+};
 
 const present = (rows: readonly (Result | undefined)[]): Result[] => rows.filter((row) => row !== undefined);
 
@@ -206,6 +208,17 @@ export function shopTraffic(results: readonly Result[]): string {
     ),
   ];
   return table(["world", "figure", ...names, ...PROVENANCE], rows, 2);
+}
+
+/** The regret in money of each algorithm, and that of the default over it. */
+export function shopMoney(results: readonly Result[]): string {
+  const own = ofShop(results, "money").filter(({ metric }) => metric === REGRET);
+  const rows = own.map((row) => {
+    const ratio = last(results, { experiment: "money", setting: row.setting }, DEFAULT, ratioName(REGRET, row.algorithm));
+    const figure = `${shown(row.mean)} ± ${shown(row.standardError)}`;
+    return [row.setting, row.algorithm, figure, ratio ? `${ratioText(ratio)} ${verdictOf(ratio)}` : "", ...provenance([row])];
+  });
+  return table(["world", "algorithm", "regret in EUR", "default over it", ...PROVENANCE], rows, 2);
 }
 
 /** The figures by name: the regret of each algorithm that has played all worlds of an experiment. */

@@ -3,7 +3,9 @@ import { expect, it } from "vitest";
 import { zeroTable, zeroWins } from "../../../experiments/beyond/zero.ts";
 import {
   type Compared,
+  classesTable,
   comparedOf,
+  emailsTable,
   leastLift,
   policiesTable,
   ratesTable,
@@ -13,7 +15,15 @@ import {
 } from "../../../experiments/logs/tables.ts";
 import { all } from "../../../experiments/papers.ts";
 import { intervalOf, type Result } from "../../../experiments/runs/results.ts";
-import { shopComparisons, shopOracle, shopRatios, shopTable, shopTraffic, shopVerdicts } from "../../../experiments/shop/tables.ts";
+import {
+  shopComparisons,
+  shopMoney,
+  shopOracle,
+  shopRatios,
+  shopTable,
+  shopTraffic,
+  shopVerdicts,
+} from "../../../experiments/shop/tables.ts";
 import { signalsComparisons, signalsTable, signalsWins } from "../../../experiments/signals/tables.ts";
 import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/summary/choosing.ts";
 import { claimsTable } from "../../../experiments/summary/claims.ts";
@@ -31,9 +41,10 @@ const tables = {
   shopRatios,
   shopOracle,
   shopTraffic,
+  shopMoney,
   signalsTable,
 };
-const ofLogs = { ratesTable, policiesTable, toldTable };
+const ofLogs = { ratesTable, policiesTable, toldTable, emailsTable, classesTable };
 const guide = await readFile("docs/choosing.md", "utf8");
 
 it.each([...Object.values(tables), shopVerdicts, zeroWins, signalsWins])(

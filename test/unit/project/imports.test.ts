@@ -187,7 +187,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   pages: ["src/simulation/assortment.ts", "pages/ui", "pages/shop", "pages/dashboard", "pages/playground/policy.ts"],
   experiments: [
     ...["afterclick", "src/publication", "src/simulation", "src/comparison", "cli/command"],
-    ...["beyond", "intervals", "logs", "rivals", "runs", "shop", "signals", "summary"].map((folder) => `experiments/${folder}`),
+    ...["beyond", "intervals", "logs", "rivals", "runs", "shop", "signals", "summary", "worth"].map((folder) => `experiments/${folder}`),
   ],
   "experiments/runs": [],
   "experiments/summary": [
@@ -224,6 +224,12 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "experiments/shop": [
     ...["afterclick", "src/publication", "src/simulation", "cli/command", "worker/domain/*", "type worker/protocol"],
     ...["experiments/rivals", "experiments/runs", "experiments/summary"],
+  ],
+  "experiments/worth": [
+    "src/simulation",
+    "cli/command",
+    "experiments",
+    ...["runs", "shop", "summary"].map((name) => `experiments/${name}`),
   ],
   "experiments/rivals": ["afterclick", "src/simulation", "experiments/shop"],
   bench: [...["afterclick", "src/simulation", "bench/against", "bench/workloads"], ...["cli/command", "cli/worker/worker-process.ts"]],
