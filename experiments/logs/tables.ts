@@ -76,7 +76,7 @@ function besideDefault(groups: ReturnType<typeof groupsOf>, metric: string, show
     const ratio = defaults?.own.find((each) => each.metric === ratioName(metric, algorithm));
     const printed = row.paperValue === null ? "" : `${row.paperValue}`;
     const figure = `${shown(row.mean)} ± ${shown(row.standardError)}`;
-    return [setting, algorithm, figure, printed, ratio ? ratioText(ratio) : "", ...provenance([row])];
+    return [setting, algorithm, figure, printed, ratio && ratio.runs > 1 ? ratioText(ratio) : "", ...provenance([row])];
   });
 }
 
