@@ -130,7 +130,8 @@ function optionsOf(text: string): Record<string, unknown> {
 
 /** @throws {UsageError} at a time before the first decision, or after the end of the log. */
 function checkAsOf(asOf: number, { decisions, end, maturity }: Source): void {
-  const first = decisions.reduce((earliest, { shownAt }) => Math.min(earliest, shownAt), Number.POSITIVE_INFINITY);
+  let first = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < decisions.length; i++) first = Math.min(first, decisions.at(i)?.shownAt as number);
   if (asOf < first) throw new UsageError(`--as-of: expected a time from the first decision on, ${iso(first)}, got ${iso(asOf)}`);
   // A log with a given maturity has no later conversions. Without the time of the export, the end is 0.
   if (maturity || end === 0 || asOf <= end) return;
@@ -193,8 +194,9 @@ function descriptorOf(id: string, options: Record<string, unknown>, { dimension 
 
 /** The policy that always takes an action, by its index in each decision. */
 function always(action: string, { decisions }: Source) {
-  if (!decisions.some((decision) => decision.indexOf(action) !== undefined))
-    throw new UsageError(`--action: expected a candidate of the log, got ${action}`);
+  let number = 0;
+  while (number < decisions.length && decisions.at(number)?.indexOf(action) === undefined) number++;
+  if (number === decisions.length) throw new UsageError(`--action: expected a candidate of the log, got ${action}`);
   return (decision: LoggedDecision): number => {
     const index = (decision as SourceDecision).indexOf(action);
     if (index !== undefined) return index;

@@ -27,6 +27,7 @@ export { type ExaminationEstimate, type ExaminationRequest, estimateExamination 
 export { evaluateLists, type ListEvaluation, type ListEvaluationRequest } from "./evaluation/lists/list-evaluation.ts";
 export type { LoggedItem, LoggedList } from "./evaluation/lists/list-log.ts";
 export type { LoggedConversion, LoggedDecision } from "./evaluation/log/log.ts";
+export type { EntriesOf } from "./evaluation/log/timed-log.ts";
 export type { EvaluationRequest } from "./evaluation/weighed-log.ts";
 export { type ExpectedImprovement, expectedImprovement } from "./expected-improvement.ts";
 export type { ConversionEvent } from "./ledger/conversion-event.ts";

@@ -7,14 +7,15 @@ import { isRandomList } from "../../worker/domain/decision/random-list.ts";
 import type { ConversionLine, ImpressionLine, MarkLine } from "../../worker/domain/log/log-line.ts";
 import { learntGoals } from "../../worker/domain/model/goals.ts";
 import { featurizer, type ModelConfig } from "../../worker/domain/model/model.ts";
+import { Column } from "../log/column.ts";
 import { ConversionJoin } from "../log/conversion-join.ts";
 import { type DistinctLines, distinctLines, type Log } from "../log/distinct-lines.ts";
 import { type EventLine, LogMismatch, nameOf } from "../log/event-line.ts";
 import { LEAST_SHARE } from "../replay/open-bandit.ts";
-import { EventDecision, notRepeated, SharedOffers } from "./event-decision.ts";
+import { type Decided, EventDecisions, notRepeated } from "./event-decisions.ts";
 import { loggedConversions, type TimedConversion } from "./logged-conversions.ts";
 import { type Source, SourceError, type SourceOptions } from "./source.ts";
-import { listsOf } from "./source-lists.ts";
+import { PlacedDecisions } from "./source-lists.ts";
 
 /** Configuration and catalogue from event `since` on. */
 interface Setting {
@@ -22,6 +23,12 @@ interface Setting {
   readonly config: ModelConfig;
   readonly featurize: Featurizer;
   readonly catalogue: Catalogue;
+}
+
+/** An impression whose conversions are to come. `number`: that of its decision, if it is evaluated. */
+interface Shown {
+  readonly shownAt: number;
+  readonly number: number | undefined;
 }
 
 const SETTINGS = ["configuration", "relearnt", "actions"];
@@ -43,39 +50,55 @@ export async function lineSource(log: Log, { progress, checked = () => {}, asOf,
   if (!last) throw new SourceError("expected a log with the model's configuration, got none: export the log again from an updated worker");
   const { config } = last;
   const { goals, window, reward } = config;
-  const shared = new SharedOffers();
+  const all = new EventDecisions();
   const completeUntil = distinct.reports.completeUntil(goals ? Object.keys(goals) : undefined, end);
   // The random orders of a minimum share depend on the seed alone.
   const { policy } = await Recommender.create({ policy: uniform(), window: "none", seed: config.seed });
   const isRandom = ({ id, arm, decision, version }: ImpressionLine): boolean =>
     isRandomList(policy, settingAt(settings, version).config, { first: decision?.first ?? id, arm, candidates: decision?.candidates ?? 0 });
-  const join = new ConversionJoin<EventDecision, TimedConversion>(awaited, (decision, conversions) => {
-    for (const conversion of conversions) checkTime(conversion, decision);
-    decision.conversions = loggedConversions(conversions, { rules: config, shownAt: decision.shownAt, asOf: asOf ?? completeUntil });
+  const join = new ConversionJoin<Shown, TimedConversion>(awaited, ({ shownAt, number }, conversions) => {
+    for (const conversion of conversions) checkTime(conversion, shownAt);
+    const asked = { rules: config, shownAt, asOf: asOf ?? completeUntil };
+    if (number !== undefined) all.convert(number, loggedConversions(conversions, asked));
   });
   const [unused, others] = [new Map<string, number>(), new Map<string, number>()];
   const leaveOut = (from: Map<string, number>, why: string): unknown => from.set(why, (from.get(why) ?? 0) + 1);
-  const [decisions, placed]: EventDecision[][] = [[], []];
+  const placed = lists ? new PlacedDecisions(all) : undefined;
+  /** Numbers of the decisions at the first place of a list. */
+  const first = new Column(Uint32Array);
+  let length = 0;
   let reportedAfter = 0;
   for await (const line of distinct.lines(progress)) {
     if (line.type === "conversion") join.convert({ ...line, reportedAfter });
     if (line.type !== "impression") continue;
-    reportedAfter = Math.max(reportedAfter, line.shownAt);
+    const { id, shownAt, arm, decision } = line;
+    reportedAfter = Math.max(reportedAfter, shownAt);
     const why = unusable(line);
-    if (why) leaveOut(unused, why);
-    const decision = why ? null : decisionOf(line, settings, shared, lists ? isRandom : undefined);
-    join.show(line.id, decision);
-    if (!decision) continue;
-    if (lists) placed.push(decision);
-    const notFirst = line.decision?.place !== 0 ? "below the first place of a list" : decision.pinned && "pinned, without a choice";
+    if (why) {
+      leaveOut(unused, why);
+      join.show(id, null);
+      continue;
+    }
+    const decided = decidedBy(line, settings, all);
+    const isBelow = decision?.place !== 0;
+    const notFirst = isBelow ? "below the first place of a list" : decided.index < 0 && "pinned, without a choice";
+    const number = placed || !notFirst ? all.add(decided) : undefined;
+    join.show(id, { shownAt, number });
     if (notFirst) leaveOut(others, notFirst);
-    else decisions.push(decision);
+    if (number === undefined) continue;
+    if (!notFirst) first.set(length++, number);
+    placed?.add(number, {
+      first: distinct.ids.add(decision?.first ?? id),
+      place: decision?.place ?? 0,
+      holdout: arm === "holdout",
+      random: isRandom(line),
+    });
   }
   join.end();
   const given = (config.options as { readonly dimension?: number }).dimension;
   return {
-    decisions,
-    ...(lists && { lists: listsOf(placed) }),
+    decisions: { length, at: (number) => all.at(first.get(number)) },
+    lists: placed?.lists(),
     leftOut: new Map([...unused, ...others]),
     dimension: config.encoder?.dimension ?? given ?? features,
     window,
@@ -134,7 +157,7 @@ function checkShare(line: ImpressionLine): void {
   throw new LogMismatch(`${nameOf(line)}: decision.probability: expected at least ${LEAST_SHARE}, got ${probability}; remove the line`);
 }
 
-function checkTime(conversion: ConversionLine, { shownAt }: EventDecision): void {
+function checkTime(conversion: ConversionLine, shownAt: number): void {
   if (conversion.at >= shownAt - CLOCK_TOLERANCE_MS) return;
   throw new LogMismatch(
     `${nameOf(conversion)}: at: expected at most five minutes before the impression, got ${conversion.at}; correct the time, or remove the line`,
@@ -149,23 +172,14 @@ function unusable({ state, arm, decision }: ImpressionLine): string | undefined 
   return arm === "default" ? "the default action, without a choice" : undefined;
 }
 
-function decisionOf(
-  line: ImpressionLine & EventLine,
-  settings: readonly Setting[],
-  shared: SharedOffers,
-  isRandom: ((line: ImpressionLine) => boolean) | undefined,
-): EventDecision {
-  const { id, arm, decision, version } = line;
+function decidedBy(line: ImpressionLine & EventLine, settings: readonly Setting[], decisions: EventDecisions): Decided {
+  const { decision, version } = line;
   checkShare(line);
   const { featurize } = settingAt(settings, version);
   const { catalogue } = settingAt(settings, decision?.catalogue ?? version);
-  const offered = shared.offered(featurize, catalogue, decision?.asked ?? {});
-  const { first = id, place = 0 } = decision ?? {};
+  const offer = decisions.offers.numberOf(featurize, catalogue, decision?.asked ?? {});
   try {
-    return new EventDecision(line, {
-      ...{ shared, offered },
-      list: isRandom && { first, place, holdout: arm === "holdout", random: isRandom(line) },
-    });
+    return decisions.decided(line, offer);
   } catch (error) {
     throw notRepeated(nameOf(line), error as Error);
   }

@@ -1,6 +1,6 @@
 // A log of decisions as a policy is evaluated on it, whatever its format.
 
-import type { Families, Goals, LoggedDecision, LoggedList } from "afterclick";
+import type { EntriesOf, Families, Goals, LoggedDecision, LoggedList } from "afterclick";
 
 /** A decision with the ids of its candidates. */
 export type SourceDecision = LoggedDecision & {
@@ -17,15 +17,15 @@ export type SourceDecision = LoggedDecision & {
 
 /** The lists of a log, and the number of lists that lack an item. */
 export interface SourceLists {
-  readonly lists: readonly LoggedList[];
+  readonly lists: EntriesOf<LoggedList>;
   /** Lists that were ranked at random, also by a minimum share: the places of their items tell how visitors examine places. */
-  readonly random: readonly LoggedList[];
+  readonly random: EntriesOf<LoggedList>;
   readonly incomplete: number;
 }
 
 /** A log that a policy can be evaluated on. */
 export interface Source {
-  readonly decisions: readonly SourceDecision[];
+  readonly decisions: EntriesOf<SourceDecision>;
   /** Absent for a format that does not say which impressions form a list. */
   readonly lists?: SourceLists;
   /** Numbers of unusable decisions, by reason. */

@@ -1,10 +1,11 @@
 // The value of a policy by a log of decisions of other policies: several estimators, and when each may be stated.
 
+import { grouped } from "../values/grouped.ts";
 import { isTooFew } from "../values/too-few.ts";
 import { isAll } from "./estimate/bounded.ts";
 import { effectiveRewards, type Figure, isEnough, stated } from "./estimate/enough.ts";
 import type { Estimate } from "./estimate/estimate.ts";
-import { type Row, weightsOf } from "./estimate/row.ts";
+import { weightsOf } from "./estimate/row.ts";
 import { type Estimators, estimatorsOf } from "./estimators.ts";
 import { tooYoung } from "./log/matured-log.ts";
 import { type EvaluationRequest, type WeighedLog, weighedLog } from "./weighed-log.ts";
@@ -71,13 +72,14 @@ export interface Evaluation extends Figures {
  */
 export async function evaluate(request: EvaluationRequest): Promise<Evaluation> {
   const weighed = await weighedLog(request);
-  const { log, since, matured, core, decisions, young: days, rows } = weighed;
+  const { size, since, matured, core, decisions, young: days, rows } = weighed;
   const { support, estimators } = estimatorsOf(core, rows, matured);
   const young = days > 0 ? tooYoung(days) : undefined;
-  const whole = isAll(1 - support) && rows.length > 0;
+  const whole = isAll(1 - support) && rows.rewards.length > 0;
   const figuresOf = (rewards: WeighedRewards, { logged, ips, snips, doublyRobust }: Estimators): Figures => {
-    const figure = (estimate: () => Estimate, weight: (row: Row) => number): Figure =>
-      young ?? stated(estimate, { effective: effectiveOf(rewards, weight), size: log.length, of: "decisions" });
+    const figure = (estimate: () => Estimate, weight: (row: number) => number): Figure =>
+      young ?? stated(estimate, { effective: effectiveOf(rewards, weight), size, of: "decisions" });
+    const ofRow = (row: number): number => rows.weight[row];
     const ofPolicy = (estimate: () => Estimate): Figure => (whole && !young ? estimate() : figure(estimate, ofRow));
     return { logged: figure(logged, () => 1), ips: ofPolicy(ips), snips: ofPolicy(snips), doublyRobust: ofPolicy(doublyRobust) };
   };
@@ -90,8 +92,8 @@ export async function evaluate(request: EvaluationRequest): Promise<Evaluation> 
     withinMs: matured.withinMs,
     delaysDiffer: matured.delaysDiffer(),
     decisions,
-    immature: matured.immatureShares(rows),
-    weights: weightsOf(rows),
+    immature: matured.immatureShares(rows.rewards),
+    weights: weightsOf(rows.rewards, rows.weight),
     support,
     ...figures,
     ...(cap && {
@@ -101,11 +103,11 @@ export async function evaluate(request: EvaluationRequest): Promise<Evaluation> 
 }
 
 type WeighedRewards = ReturnType<WeighedLog["capped"]>;
-const ofRow = ({ weight }: Row): number => weight;
 
-function effectiveOf({ rows, learnt, matured }: WeighedRewards, weight: (row: Row) => number): number {
+function effectiveOf({ rows, learnt, matured }: WeighedRewards, weight: (row: number) => number): number {
   const { min, max } = matured.goals.reward;
-  return effectiveRewards(rows, weight, { learnt: learnt.length > 0 ? learnt : rows, greatest: Math.max(-min, max) });
+  const { rewards } = rows;
+  return effectiveRewards(rewards, weight, { learnt: learnt.length > 0 ? learnt : rewards, greatest: Math.max(-min, max) });
 }
 
 /** Shares of the rewards of the learnt part that a cap leaves alone. */
@@ -113,13 +115,16 @@ const LEFT_ALONE = [0.99, 0.95, 0.9, 0.75, 0.5];
 
 /** The greatest cap under which the log has enough effective rewards. It depends on the learnt part alone. */
 function greatestCap({ learnt, capped }: WeighedLog): { readonly at: number; readonly rewards: WeighedRewards } | undefined {
-  const seen = learnt.map(({ rewards }) => rewards.reduce((sum, each) => sum + each, 0)).filter((reward) => reward > 0);
-  seen.sort((a, b) => a - b);
+  const sums = Array.from(grouped(learnt.seen, ({ row }) => row).values(), (rewards) =>
+    rewards.reduce((sum, { reward }) => sum + reward, 0),
+  );
+  const seen = sums.filter((reward) => reward > 0).sort((a, b) => a - b);
   const caps = new Set(LEFT_ALONE.map((share) => seen[Math.floor(share * seen.length)]));
   for (const at of caps) {
     if (at === undefined || at === seen[seen.length - 1]) continue;
     const rewards = capped(at);
-    if (isEnough(effectiveOf(rewards, ofRow)) && isEnough(effectiveOf(rewards, () => 1))) return { at, rewards };
+    if (isEnough(effectiveOf(rewards, (row) => rewards.rows.weight[row])) && isEnough(effectiveOf(rewards, () => 1)))
+      return { at, rewards };
   }
   return undefined;
 }

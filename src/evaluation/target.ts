@@ -34,7 +34,7 @@ interface Fitted {
  */
 export async function fitted(
   options: PolicyOptions,
-  log: readonly PlacedDecision[],
+  log: Iterable<PlacedDecision>,
   { at, draws }: { readonly at: number; readonly draws: number },
 ): Promise<Fitted> {
   const recommender = await Recommender.create(options);
@@ -60,13 +60,15 @@ export async function fitted(
       learnConversion(number, conversion, i);
     }
   };
-  log.forEach((decision, number) => {
+  let number = 0;
+  for (const decision of log) {
     const { shownAt } = decision;
-    if (shownAt > at) return;
+    if (shownAt > at) break;
     // At one time, a conversion comes after its own impression and before later ones.
     learnConversions((each) => each.at < shownAt || (each.at === shownAt && each.number < number));
     learnImpression(decision, number);
-  });
+    number++;
+  }
   learnConversions(() => true);
   return { policy, request: { round: policy.impressions + 1, now: at, draws } };
 }
@@ -81,16 +83,19 @@ interface TimedConversion {
 }
 
 /** The conversions that teach a policy until a time, in the order of time. */
-function learntConversions(log: readonly PlacedDecision[], { windowMs, at: until }: { windowMs: number; at: number }): TimedConversion[] {
-  const learnt = log.flatMap(({ shownAt, conversions = [] }, number) =>
-    conversions.flatMap((conversion, i): TimedConversion[] => {
+function learntConversions(log: Iterable<PlacedDecision>, { windowMs, at: until }: { windowMs: number; at: number }): TimedConversion[] {
+  const learnt: TimedConversion[] = [];
+  let number = -1;
+  for (const { shownAt, conversions = [] } of log) {
+    number++;
+    conversions.forEach((conversion, i) => {
       const { at, knownAt = at } = conversion;
       // The clock of a sender may be slow, so that a conversion seems to come before its impression.
       const learntAt = Math.max(knownAt, shownAt);
       // Late conversions teach nothing, and their impressions may be forgotten.
-      return knownAt - shownAt > windowMs || learntAt > until ? [] : [{ at: learntAt, number, conversion, i }];
-    }),
-  );
+      if (knownAt - shownAt <= windowMs && learntAt <= until) learnt.push({ at: learntAt, number, conversion, i });
+    });
+  }
   return learnt.sort((a, b) => a.at - b.at);
 }
 

@@ -3,20 +3,22 @@
 import { compileCore } from "#core-module";
 import { type Core, instantiate } from "../core/core.ts";
 import { wholeNumber, wrongType } from "../values/argument.ts";
-import type { Row } from "./estimate/row.ts";
+import type { Rows } from "./estimators.ts";
 import { type CountedGoals, capped, countedGoals } from "./log/counted-goals.ts";
+import { impressionsOf } from "./log/impressions.ts";
 import { decisionsUntil, type LoggedDecision } from "./log/log.ts";
-import { MaturedLog, maturedReward, type SeenRewards } from "./log/matured-log.ts";
+import { MaturedLog, type SeenRewards } from "./log/matured-log.ts";
 import { closedBy, partsOf } from "./log/parts.ts";
 import { checked, type PolicyRequest } from "./log/request.ts";
 import { LoggedSupport, otherRatio } from "./log/support.ts";
+import type { EntriesOf, TimedLog } from "./log/timed-log.ts";
 import { type RewardModel, rewardModel, type SeenReward } from "./reward-model.ts";
 import { fitted, fittedTarget, givenTarget, type Target } from "./target.ts";
 
 /** Request of `evaluate`. */
 export interface EvaluationRequest extends PolicyRequest<Target> {
-  /** Decisions of one or several policies, each with its probability. */
-  readonly log: readonly LoggedDecision[];
+  /** Decisions of one or several policies, each with its probability. A long log may make them as they are asked for. */
+  readonly log: EntriesOf<LoggedDecision>;
   /** Called now and then with the number of decisions done. */
   readonly progress?: (done: number, all: number) => void;
 }
@@ -25,15 +27,16 @@ export interface EvaluationRequest extends PolicyRequest<Target> {
 interface Rewards {
   readonly matured: MaturedLog;
   /** Rewards of the learnt part. */
-  readonly learnt: readonly SeenRewards[];
+  readonly learnt: SeenRewards;
   /** The evaluated decisions. */
-  readonly rows: readonly Row[];
+  readonly rows: Rows;
 }
 
 /** A log whose decisions are weighed for a policy. */
 export interface WeighedLog extends Rewards {
   readonly core: Core;
-  readonly log: readonly LoggedDecision[];
+  /** Number of decisions. */
+  readonly size: number;
   /** When the evaluated part begins, in ms since 1970. */
   readonly since: number;
   readonly decisions: { readonly learnt: number; readonly evaluated: number; readonly tooYoung: number };
@@ -49,53 +52,71 @@ const PROGRESS_EVERY = 64;
 export async function weighedLog(request: EvaluationRequest): Promise<WeighedLog> {
   const { asOf, windowMs, split, older, closed, reward } = checked(request, ["progress"]);
   const shown = decisionsUntil(asOf, request.log, { goals: request.goals, reward });
-  const goals = countedGoals({ ...request, windowMs, reward }, shown);
+  const all = impressionsOf(shown, itemOf);
+  const goals = countedGoals({ ...request, windowMs, reward }, all);
   const log = closed ? closedBy(shown, asOf, goals.goals) : shown;
   const parts = partsOf(log, { split, older, asOf });
   const core = await instantiate(request.module ?? (await compileCore()));
-  const impressions = log.map(shownOf);
+  const impressions = closed ? impressionsOf(log, itemOf) : all;
   const maturedOf = (counted: CountedGoals) => new MaturedLog(impressions, { asOf, goals: counted, maturity: request.maturity, closed });
   const matured = maturedOf(goals);
   const learnt = matured.rows(...parts.learnt).rows;
   const expected = rewardModel(core, seenRewards(log, learnt), matured.goals.reward);
   const target = await targetOf(request, log.slice(...parts.learnt), parts.at);
-  const support = new LoggedSupport(log);
-  const evaluated = matured.rows(...parts.evaluated);
-  const rows = evaluated.rows.map((seen, i): Row => {
-    if (i % PROGRESS_EVERY === 0) request.progress?.(i, evaluated.rows.length);
-    const decision = log[seen.place];
-    return { ...seen, ...weighed(decision, target(decision, seen.place), { expected, support }) };
-  });
-  request.progress?.(rows.length, rows.length);
+  const { rows: rewards, tooYoung, young } = matured.rows(...parts.evaluated);
+  const rows = weighedRows(log, rewards, { target, expected, support: new LoggedSupport(log), progress: request.progress });
   const decisions = {
     learnt: parts.learnt[1] - parts.learnt[0],
-    evaluated: rows.length,
-    tooYoung: evaluated.tooYoung + shown.length - log.length,
+    evaluated: rewards.length,
+    tooYoung: tooYoung + shown.length - log.length,
   };
   const withCap = (cap: number): Rewards => {
     const own = maturedOf(capped(goals, cap));
-    const seen = own.rows(...parts.evaluated).rows;
-    return { matured: own, learnt: own.rows(...parts.learnt).rows, rows: rows.map((row, i) => ({ ...row, ...seen[i] })) };
+    return { matured: own, learnt: own.rows(...parts.learnt).rows, rows: { ...rows, rewards: own.rows(...parts.evaluated).rows } };
   };
-  return { core, log, matured, since: parts.since, decisions, young: evaluated.young, learnt, rows, capped: withCap };
+  return { core, size: log.length, matured, since: parts.since, decisions, young, learnt, rows, capped: withCap };
 }
 
 /** A decision as an impression of its product. */
-function shownOf(decision: LoggedDecision) {
-  const { shownAt, kept, visitor, conversions, ids, index } = decision;
-  return { shownAt, kept, visitor, items: [{ product: ids?.[index] ?? index, conversions }] };
+function itemOf({ conversions, ids, index }: LoggedDecision) {
+  return [{ product: ids?.[index] ?? index, conversions }];
 }
 
-function* seenRewards(log: readonly LoggedDecision[], rows: readonly SeenRewards[]): Generator<SeenReward> {
-  for (const row of rows) yield { decision: log[row.place], reward: maturedReward(row) };
+function* seenRewards(log: TimedLog<LoggedDecision>, { length, matured, placeOf }: SeenRewards): Generator<SeenReward> {
+  for (let row = 0; row < length; row++) yield { decision: log.at(placeOf(row)), reward: matured[row] };
+}
+
+interface Weighing {
+  readonly target: Target;
+  readonly expected: RewardModel;
+  readonly support: LoggedSupport;
+  readonly progress: EvaluationRequest["progress"];
+}
+
+function weighedRows(log: TimedLog<LoggedDecision>, rewards: SeenRewards, { target, progress, ...models }: Weighing): Rows {
+  const column = (): Float64Array => new Float64Array(rewards.length);
+  const rows = { weight: column(), correction: column(), unsupported: column(), expectedOfUnsupported: column(), otherwise: column() };
+  for (let row = 0; row < rewards.length; row++) {
+    if (row % PROGRESS_EVERY === 0) progress?.(row, rewards.length);
+    const place = rewards.placeOf(row);
+    const decision = log.at(place);
+    const own = weighed(decision, target(decision, place), models);
+    rows.weight[row] = own.weight;
+    rows.correction[row] = own.correction;
+    rows.unsupported[row] = own.unsupported;
+    rows.expectedOfUnsupported[row] = own.expectedOfUnsupported;
+    rows.otherwise[row] = own.otherwise;
+  }
+  progress?.(rewards.length, rewards.length);
+  return { rewards, ...rows };
 }
 
 /** The part of a row that the policy decides. **Cost:** in proportion to the candidates that the policy may take. */
 function weighed(
   decision: LoggedDecision,
   chances: ArrayLike<number> | number,
-  { expected, support }: { readonly expected: RewardModel; readonly support: LoggedSupport },
-): Omit<Row, keyof SeenRewards> {
+  { expected, support }: Pick<Weighing, "expected" | "support">,
+) {
   const { index, probability } = decision;
   const chanceOf = (candidate: number): number => (typeof chances === "number" ? Number(candidate === chances) : chances[candidate]);
   const taken: number[] = [];
@@ -112,10 +133,10 @@ function weighed(
   });
   const weight = chanceOf(index) / probability;
   const otherwise = otherRatio(probability, chanceOf(index) + unsupported);
-  return { weight, expected: means[taken.length], expectedOfPolicy, unsupported, expectedOfUnsupported, otherwise };
+  return { weight, correction: expectedOfPolicy - weight * means[taken.length], unsupported, expectedOfUnsupported, otherwise };
 }
 
-async function targetOf(request: EvaluationRequest, log: readonly LoggedDecision[], at: number): Promise<Target> {
+async function targetOf(request: EvaluationRequest, log: TimedLog<LoggedDecision>, at: number): Promise<Target> {
   const { policy, window, goals, reward, seed, module } = request;
   if (typeof policy === "function") return givenTarget(policy);
   if (typeof policy?.start !== "function") throw wrongType("policy", "a descriptor or a function of a decision", policy);

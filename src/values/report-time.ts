@@ -12,12 +12,13 @@ const SHARE = { conversions: 0.9, impressions: 0.45 };
  */
 export function reportTimeOf(
   quarters: Readonly<Record<number, number>>,
-  shown: readonly { readonly shownAt: number; readonly impressions: number }[],
+  shown: Iterable<{ readonly shownAt: number; readonly impressions: number }>,
 ): number | null {
   const conversions = Object.entries(quarters).map(([quarter, count]) => ({ quarter: Number(quarter), count }));
   const all = conversions.reduce((sum, { count }) => sum + count, 0);
   if (all < FEW.conversions) return null;
-  const ofDay = sumsOf(conversions);
+  const ofDay = new Float64Array(QUARTERS);
+  for (const { quarter, count } of conversions) ofDay[quarter % QUARTERS] += count;
   // Reports may come a little before and after a full quarter.
   const [best, second] = Array.from(ofDay.keys()).sort((a, b) => ofDay[b] - ofDay[a]);
   const apart = Math.abs(best - second);
@@ -25,13 +26,7 @@ export function reportTimeOf(
   const shareIn = (sums: Float64Array): number => own.reduce((sum, each) => sum + sums[each], 0) / sums.reduce((a, b) => a + b);
   const days = new Set(conversions.flatMap(({ quarter }) => (own.includes(quarter % QUARTERS) ? Math.floor(quarter / QUARTERS) : [])));
   if (shareIn(ofDay) < SHARE.conversions || days.size < FEW.days) return null;
-  const impressions = sumsOf(shown.map((each) => ({ quarter: Math.floor(each.shownAt / QUARTER_MS), count: each.impressions })));
+  const impressions = new Float64Array(QUARTERS);
+  for (const each of shown) impressions[Math.floor(each.shownAt / QUARTER_MS) % QUARTERS] += each.impressions;
   return shareIn(impressions) <= SHARE.impressions ? best * QUARTER_MS : null;
-}
-
-/** Sums by the quarter of the day. */
-function sumsOf(counts: readonly { readonly quarter: number; readonly count: number }[]): Float64Array {
-  const sums = new Float64Array(QUARTERS);
-  for (const { quarter, count } of counts) sums[quarter % QUARTERS] += count;
-  return sums;
 }

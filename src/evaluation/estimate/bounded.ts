@@ -20,14 +20,18 @@ export function isAll(share: number): boolean {
 
 /**
  * Share of the policy's probability that the log lacks beyond what it is known to lack. The mean weight is 1 where a log has all of it. This
- * is how far it is below 1, if chance does not explain that.
+ * is how far it is below 1, if chance does not explain that. `size`: the number of rows.
  */
-export function missingShare(core: Core, rows: readonly Weighed[]): number {
-  if (rows.length === 0) return 0;
-  const value = Float64Array.from(rows, ({ count, weight, unsupported }) => count * (weight + unsupported));
-  const share = Float64Array.from(rows, ({ count }) => count);
-  const other = Float64Array.from(rows, ({ count, unsupported, otherwise }) => count * (otherwise + unsupported));
-  const most = other.map((each, i) => Math.max(each, value[i]));
+export function missingShare(core: Core, size: number, rows: Iterable<Weighed>): number {
+  if (size === 0) return 0;
+  const [value, share, most] = [new Float64Array(size), new Float64Array(size), new Float64Array(size)];
+  let i = 0;
+  for (const { count, weight, unsupported, otherwise } of rows) {
+    value[i] = count * (weight + unsupported);
+    share[i] = count;
+    most[i] = Math.max(count * (otherwise + unsupported), value[i]);
+    i++;
+  }
   // The lower end is not asked for, so nothing needs the least values.
   const { value: mean, high } = ratioEstimate(core, { value, least: value, most, share });
   return high < 1 ? 1 - mean : 0;

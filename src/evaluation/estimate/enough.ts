@@ -22,37 +22,37 @@ const ROUNDING = 1e-9;
  * The rewards are those of `learnt`, another part of the log. An evaluation that was stated only if its own rewards are many would be
  * stated only if they are too many.
  */
-export function effectiveRewards<Row extends SeenRewards>(
-  rows: readonly Row[],
-  weight: (row: Row) => number,
-  { learnt, greatest }: { readonly learnt: readonly SeenRewards[]; readonly greatest: number },
+export function effectiveRewards(
+  rows: Pick<SeenRewards, "length" | "countOf" | "kinds">,
+  weight: (row: number) => number,
+  { learnt, greatest }: { readonly learnt: Pick<SeenRewards, "length" | "seen">; readonly greatest: number },
 ): number {
-  const events = rows[0]?.rewards.length ?? 0;
-  const told = learnt.some(({ rewards }) => rewards.some((reward) => reward !== 0));
+  const told = learnt.seen.length > 0;
+  const all = Math.max(learnt.length, 1);
   let [second, third] = [0, 0];
-  for (let event = 0; event < events; event++) {
-    const [squares, cubes] = powers(rows, (row) => [row.maturities[event], row.count * weight(row) * row.factors[event]]);
+  rows.kinds().forEach(({ maturities, factorOf }, event) => {
+    const own = new Powers();
+    for (let row = 0; row < rows.length; row++) own.add(maturities[row], rows.countOf(row) * weight(row) * factorOf(row));
+    const rewards = new Powers();
     // Without a reward so far, half of one.
-    const [squared, cubed] = told
-      ? powers(learnt, ({ rewards, factors }) => [factors[event], rewards[event]])
-      : [(greatest * greatest) / 2, (greatest * greatest * greatest) / 2];
-    const all = Math.max(learnt.length, 1);
-    second += (squares * squared) / all;
-    third += (cubes * cubed) / all;
-  }
+    if (!told) rewards.add(1 / 2, greatest);
+    for (const each of learnt.seen) if (each.event === event) rewards.add(each.factor, each.reward);
+    second += (own.squares * rewards.squares) / all;
+    third += (own.cubes * rewards.cubes) / all;
+  });
   return third > 0 ? (second * second * second) / (third * third) : 0;
 }
 
 /** Sums of squares and of cubes of sizes, each times its share. */
-function powers<Row>(rows: readonly Row[], of: (row: Row) => readonly [share: number, size: number]): readonly [number, number] {
-  let [squares, cubes] = [0, 0];
-  for (const row of rows) {
-    const [share, signed] = of(row);
+class Powers {
+  squares = 0;
+  cubes = 0;
+
+  add(share: number, signed: number): void {
     const size = Math.abs(signed);
-    squares += share * size * size;
-    cubes += share * size * size * size;
+    this.squares += share * size * size;
+    this.cubes += share * size * size * size;
   }
-  return [squares, cubes];
 }
 
 /** Whether so many effective rewards are enough for an interval. */

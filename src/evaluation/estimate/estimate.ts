@@ -17,6 +17,11 @@ export interface Terms {
   readonly share: Float64Array;
 }
 
+/** Terms, and a place for value - share x ratio, which each pass computes for another ratio. */
+interface Moments extends Terms {
+  readonly moments: Float64Array;
+}
+
 const MOST_STEPS = 60;
 
 /**
@@ -36,8 +41,10 @@ export function ratioEstimate(core: Core, terms: Terms): Estimate {
   const ratio = sumOf(value) / total;
   // A few great terms make the deviance larger than chi-square says. With twice as many degrees of freedom as effective terms, simulated
   // intervals hold the truth as often as they say, both where great weights are rare and where conversions are.
-  const root = rootAt95(2 * effectiveNumber(value.map((each, i) => each - share[i] * ratio)));
-  return { value: ratio, low: endOf(core, terms, { ratio, side: -1, root }), high: endOf(core, terms, { ratio, side: 1, root }) };
+  const moments = value.map((each, i) => each - share[i] * ratio);
+  const root = rootAt95(2 * effectiveNumber(moments));
+  const own = { ...terms, moments };
+  return { value: ratio, low: endOf(core, own, { ratio, side: -1, root }), high: endOf(core, own, { ratio, side: 1, root }) };
 }
 
 /**
@@ -63,7 +70,7 @@ function effectiveNumber(moments: Float64Array): number {
 }
 
 /** The farthest ratio on one side that is likely enough: regula falsi, Illinois variant, on the root of the deviance. */
-function endOf(core: Core, terms: Terms, { ratio, side, root }: { ratio: number; side: 1 | -1; root: number }): number {
+function endOf(core: Core, terms: Moments, { ratio, side, root }: { ratio: number; side: 1 | -1; root: number }): number {
   const excess = (distance: number): number => Math.sqrt(deviance(core, terms, ratio + side * distance)) - root;
   let inside = { at: 0, excess: -root };
   let outside = { at: reachOf(terms, ratio, side), excess: 0 };
@@ -96,8 +103,7 @@ function reachOf({ value, least, most, share }: Terms, ratio: number, side: 1 | 
 }
 
 /** -2 log of the empirical likelihood ratio of `ratio`; infinite where no distribution has it. */
-function deviance(core: Core, { value, least, most, share }: Terms, ratio: number): number {
-  const moments = new Float64Array(value.length);
+function deviance(core: Core, { value, least, most, share, moments }: Moments, ratio: number): number {
   let low = 0;
   let high = 0;
   for (let i = 0; i < moments.length; i++) {
@@ -142,6 +148,6 @@ function multiplierOf(moments: Float64Array, from: number, to: number): number {
   return x;
 }
 
-export function sumOf(values: Float64Array): number {
+function sumOf(values: Float64Array): number {
   return values.reduce((sum, each) => sum + each, 0);
 }

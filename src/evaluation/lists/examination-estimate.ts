@@ -9,12 +9,13 @@ import type { Estimate } from "../estimate/estimate.ts";
 import { oddsInterval } from "../estimate/odds-interval.ts";
 import { inverse } from "../estimate/symmetric-inverse.ts";
 import { type LogWindow, windowMsOf } from "../log/request.ts";
+import type { EntriesOf } from "../log/timed-log.ts";
 import { chancesOf, type LoggedList, listsUntil } from "./list-log.ts";
 
 /** Request of `estimateExamination`. */
 export interface ExaminationRequest {
-  /** Lists of one or several policies, in any order. */
-  readonly log: readonly LoggedList[];
+  /** Lists of one or several policies, in any order. A long log may make them as they are asked for. */
+  readonly log: EntriesOf<LoggedList>;
   /** How long after its impression a conversion still counts. */
   readonly window: LogWindow;
   /** A compiled core, for hosts that bring their own. */
@@ -84,8 +85,12 @@ export async function estimateExamination(request: ExaminationRequest): Promise<
   const windowMs = windowMsOf(request.window);
   const log = listsUntil(Number.POSITIVE_INFINITY, request.log);
   const core = await instantiate(request.module ?? (await compileCore()));
-  const converted = log.flatMap((list, number) => convertedOf(list, number, windowMs));
-  const places = log.reduce((most, { items }) => Math.max(most, items.length), 1);
+  const converted: Converted[] = [];
+  let [number, places] = [0, 1];
+  for (const list of log) {
+    converted.push(...convertedOf(list, number++, windowMs));
+    places = Math.max(places, list.items.length);
+  }
   const figures = figuresOf(core, converted, places);
   const weights: number[] = [];
   for (const figure of figures) {

@@ -4,22 +4,23 @@ import { compileCore } from "#core-module";
 import { instantiate } from "../../core/core.ts";
 import { examinationAt, parseExamination } from "../../ledger/examination.ts";
 import { wholeNumber, wrongType } from "../../values/argument.ts";
-import { grouped } from "../../values/grouped.ts";
 import { bounded, isAll, missingShare, type Weighed } from "../estimate/bounded.ts";
 import { effectiveRewards, type Figure, stated } from "../estimate/enough.ts";
 import { estimateOf, meanOf } from "../estimate/row.ts";
 import { countedGoals } from "../log/counted-goals.ts";
+import { impressionsOf } from "../log/impressions.ts";
 import { MaturedLog, type SeenRewards, tooYoung as tooYoungFor } from "../log/matured-log.ts";
 import { closedBy, partsOf } from "../log/parts.ts";
 import { checked, type PolicyRequest } from "../log/request.ts";
 import { isCertain, otherRatio } from "../log/support.ts";
+import type { EntriesOf, TimedLog } from "../log/timed-log.ts";
 import { chancesOf, type LoggedItem, type LoggedList, listsUntil } from "./list-log.ts";
 import { fittedListTarget, givenListTarget, type ListTarget, type ShownChances } from "./list-target.ts";
 
 /** Request of `evaluateLists`. */
 export interface ListEvaluationRequest extends PolicyRequest<ListTarget> {
-  /** Lists of one or several policies, each item with its probability. */
-  readonly log: readonly LoggedList[];
+  /** Lists of one or several policies, each item with its probability. A long log may make them as they are asked for. */
+  readonly log: EntriesOf<LoggedList>;
   /** Examination weights of places, as `RecommenderOptions.examination`. `estimateExamination` estimates them. */
   readonly examination: readonly number[];
 }
@@ -48,15 +49,17 @@ export interface ListEvaluation {
   readonly positionBased: Figure;
 }
 
-interface Row extends SeenRewards {
+/** The items of the evaluated lists, in columns. */
+interface Rows {
+  readonly rewards: SeenRewards;
   /** Examination of the place. */
-  readonly examination: number;
-  readonly itemPosition: number;
-  readonly positionBased: number;
+  readonly examination: Float64Array;
+  readonly itemPosition: Float64Array;
+  readonly positionBased: Float64Array;
   /** The policy's probability of items that the log could not have had at this place. */
-  readonly unsupported: number;
+  readonly unsupported: Float64Array;
   /** Mean ratio of the other items. */
-  readonly otherwise: number;
+  readonly otherwise: Float64Array;
 }
 
 /**
@@ -84,91 +87,108 @@ export async function evaluateLists(request: ListEvaluationRequest): Promise<Lis
   const { asOf, windowMs, split, older, closed, reward } = checked(request, ["examination"]);
   const examination = parseExamination(request.examination);
   const shown = listsUntil(asOf, request.log, { goals: request.goals, reward });
-  const conversions = shown.flatMap(({ shownAt, items }) => items.map((item) => ({ shownAt, conversions: item.conversions })));
-  const goals = countedGoals({ ...request, windowMs, reward }, conversions);
+  const all = impressionsOf(shown, itemsOf);
+  const goals = countedGoals({ ...request, windowMs, reward }, all);
   const log = closed ? closedBy(shown, asOf, goals.goals) : shown;
   const { learnt: learning, evaluated: part, since, at } = partsOf(log, { split, older, asOf });
   const core = await instantiate(request.module ?? (await compileCore()));
-  const matured = new MaturedLog(log.map(shownOf), { asOf, goals, maturity: request.maturity, closed });
+  const matured = new MaturedLog(closed ? impressionsOf(log, itemsOf) : all, { asOf, goals, maturity: request.maturity, closed });
   const target = await targetOf(request, log.slice(...learning), at);
   const before = matured.rows(...learning).rows;
   const seen = matured.rows(...part);
-  const rows = Array.from(grouped(seen.rows, ({ place }) => place)).flatMap(([place, items]): Row[] => {
-    const list = log[place];
-    const chances = target(list, place);
-    return list.items.map((item, own): Row => {
-      const weights = item.pinned ? SAME : weightsOf(list, item, { place: own, chances: chances(own), examination });
-      return { ...items[own], ...weights, examination: examinationAt(examination, own) };
-    });
-  });
-  const learnt = before.length > 0 ? before : rows;
+  const rows = weighedRows(log, seen.rows, { target, examination });
+  const { rewards, itemPosition, positionBased, unsupported } = rows;
+  const learnt = before.length > 0 ? before : rewards;
   const tooYoung = seen.tooYoung + shown.length - log.length;
   const evaluated = part[1] - part[0] - seen.tooYoung;
-  const places = evaluated > 0 ? rows.length / evaluated : 0;
+  const places = evaluated > 0 ? rewards.length / evaluated : 0;
   const { min, max } = goals.reward;
   const range = { min: places * min, max: places * max };
   const young = seen.young > 0 ? tooYoungFor(seen.young) : undefined;
   const figures = ({ weight, examined }: Ratio) => {
-    const lacked = meanOf(rows, (row) => (weight === ONE ? 0 : row.unsupported));
-    const missing = missingShare(core, ofLists(rows, { weight, examined }));
+    const lacked = meanOf(rewards, (row) => (weight === ONE ? 0 : unsupported[row]));
+    const missing = missingShare(core, evaluated, ofLists(rows, { weight, examined }));
     const limits = { range, lacked: Math.min(lacked + missing, 1) };
     const assuming = (reward: number) =>
-      estimateOf(core, rows, { weight, base: ({ unsupported }) => (weight === ONE ? 0 : unsupported * reward) }, matured);
+      estimateOf(core, rewards, { weight, base: (row) => (weight === ONE ? 0 : unsupported[row] * reward) }, matured);
     const estimate = () => {
       const [least, most] = [assuming(min).low + missing * range.min, assuming(max).high + missing * range.max];
-      return bounded(estimateOf(core, rows, { weight }, matured), { least, most }, limits);
+      return bounded(estimateOf(core, rewards, { weight }, matured), { least, most }, limits);
     };
-    const effective = effectiveRewards(rows, weight, { learnt, greatest: Math.max(-min, max) });
-    const whole = isAll(limits.lacked) && rows.length > 0;
+    const effective = effectiveRewards(rewards, weight, { learnt, greatest: Math.max(-min, max) });
+    const whole = isAll(limits.lacked) && rewards.length > 0;
     const figure = young ?? (whole ? estimate() : stated(estimate, { effective, size: log.length, of: "lists" }));
     return { support: 1 - limits.lacked, figure };
   };
-  const itemPosition = figures({ weight: (row) => row.itemPosition, examined: ONE });
-  const positionBased = figures({ weight: (row) => row.positionBased, examined: (row) => row.examination });
+  const examined = (row: number): number => rows.examination[row];
+  const byItem = figures({ weight: (row) => itemPosition[row], examined: ONE });
+  const byPosition = figures({ weight: (row) => positionBased[row], examined });
   return {
     asOf,
     since,
     withinMs: matured.withinMs,
     lists: { learnt: learning[1] - learning[0], evaluated, tooYoung },
     weights: {
-      itemPosition: meanOf(rows, (row) => row.itemPosition),
-      positionBased: meanOf(rows, (row) => row.examination * row.positionBased) / (meanOf(rows, (row) => row.examination) || 1),
+      itemPosition: meanOf(rewards, (row) => itemPosition[row]),
+      positionBased: meanOf(rewards, (row) => examined(row) * positionBased[row]) / (meanOf(rewards, examined) || 1),
     },
-    support: { itemPosition: itemPosition.support, positionBased: positionBased.support },
+    support: { itemPosition: byItem.support, positionBased: byPosition.support },
     logged: figures({ weight: ONE, examined: ONE }).figure,
-    itemPosition: itemPosition.figure,
-    positionBased: positionBased.figure,
+    itemPosition: byItem.figure,
+    positionBased: byPosition.figure,
   };
 }
 
 const ONE = (): number => 1;
 
-/** A list as the impressions of its products. */
-function shownOf({ shownAt, kept, visitor, items }: LoggedList) {
-  return { shownAt, kept, visitor, items: items.map(({ id, index, conversions }) => ({ product: id ?? index, conversions })) };
+/** The products of a list. */
+function itemsOf({ items }: LoggedList) {
+  return items.map(({ id, index, conversions }) => ({ product: id ?? index, conversions }));
 }
 
 /** The ratio of an estimator, and the weight of a place in its mean. */
 interface Ratio {
-  readonly weight: (row: Row) => number;
-  readonly examined: (row: Row) => number;
+  readonly weight: (row: number) => number;
+  readonly examined: (row: number) => number;
 }
 
-/** One entry for each list: the mean ratio of its items, whose rows follow each other. */
-function ofLists(rows: readonly Row[], { weight, examined }: Ratio): Weighed[] {
-  const lists: Weighed[] = [];
-  for (let from = 0, to = 0; from < rows.length; from = to) {
-    let [all, weights, unsupported, otherwise] = [0, 0, 0, 0];
-    for (; to < rows.length && rows[to].place === rows[from].place; to++) {
-      const share = examined(rows[to]);
+/** The mean ratio of the items of each list, whose rows follow each other. */
+function* ofLists({ rewards, unsupported, otherwise }: Rows, { weight, examined }: Ratio): Generator<Weighed> {
+  for (let from = 0, to = 0; from < rewards.length; from = to) {
+    let [all, weights, lacked, others] = [0, 0, 0, 0];
+    for (; to < rewards.length && rewards.placeOf(to) === rewards.placeOf(from); to++) {
+      const share = examined(to);
       all += share;
-      weights += share * weight(rows[to]);
-      unsupported += share * rows[to].unsupported;
-      otherwise += share * rows[to].otherwise;
+      weights += share * weight(to);
+      lacked += share * unsupported[to];
+      others += share * otherwise[to];
     }
-    lists.push({ count: rows[from].count * all, weight: weights / all, unsupported: unsupported / all, otherwise: otherwise / all });
+    yield { count: rewards.countOf(from) * all, weight: weights / all, unsupported: lacked / all, otherwise: others / all };
   }
-  return lists;
+}
+
+function weighedRows(
+  log: TimedLog<LoggedList>,
+  rewards: SeenRewards,
+  { target, examination }: { readonly target: ShownChances; readonly examination: readonly number[] },
+): Rows {
+  const column = (): Float64Array => new Float64Array(rewards.length);
+  const rows = { examination: column(), itemPosition: column(), positionBased: column(), unsupported: column(), otherwise: column() };
+  for (let row = 0; row < rewards.length; ) {
+    const place = rewards.placeOf(row);
+    const list = log.at(place);
+    const chances = target(list, place);
+    for (const [own, item] of list.items.entries()) {
+      const weights = item.pinned ? SAME : weightsOf(list, item, { place: own, chances: chances(own), examination });
+      rows.examination[row] = examinationAt(examination, own);
+      rows.itemPosition[row] = weights.itemPosition;
+      rows.positionBased[row] = weights.positionBased;
+      rows.unsupported[row] = weights.unsupported;
+      rows.otherwise[row] = weights.otherwise;
+      row++;
+    }
+  }
+  return { rewards, ...rows };
 }
 
 /** Every policy has a pinned item. */
@@ -179,7 +199,7 @@ function weightsOf(
   list: LoggedList,
   item: LoggedItem,
   { place, chances, examination }: { place: number; chances: ArrayLike<number>; examination: readonly number[] },
-): Pick<Row, "itemPosition" | "positionBased" | "unsupported" | "otherwise"> {
+) {
   const itemPosition = chances[place] / item.probability;
   const unsupported = isCertain(item.probability) ? Math.max(0, 1 - chances[place]) : 0;
   const otherwise = otherRatio(item.probability, chances[place] + unsupported);
@@ -193,7 +213,7 @@ function weightsOf(
   return { itemPosition, positionBased: above / below, unsupported, otherwise };
 }
 
-async function targetOf(request: ListEvaluationRequest, log: readonly LoggedList[], at: number): Promise<ShownChances> {
+async function targetOf(request: ListEvaluationRequest, log: TimedLog<LoggedList>, at: number): Promise<ShownChances> {
   const { policy, examination, window, goals, reward, seed, module } = request;
   if (typeof policy === "function") return givenListTarget(policy);
   if (typeof policy?.start !== "function") throw wrongType("policy", "a descriptor or a function of a list", policy);

@@ -4,6 +4,7 @@ import type { Points } from "../../encoding/points.ts";
 import type { ChooseRequest } from "../../policy/choose-request.ts";
 import { finiteNumber, nonEmptyString, outOfRange, record, wholeNumber, wrongType } from "../../values/argument.ts";
 import { checkConversions, type LoggedConversion, type LogRules, loggedShare } from "../log/log.ts";
+import { type EntriesOf, TimedLog } from "../log/timed-log.ts";
 
 /** An item of a logged list. */
 export interface LoggedItem {
@@ -50,10 +51,8 @@ export interface LoggedList {
 }
 
 /** The lists shown by `asOf`, oldest first. @throws {TypeError | RangeError} naming the list. */
-export function listsUntil(asOf: number, log: readonly LoggedList[], rules?: LogRules): LoggedList[] {
-  if (!Array.isArray(log)) throw wrongType("log", "an array of lists", log);
-  log.forEach((list, number) => void check(list, number, rules));
-  return log.filter(({ shownAt }) => shownAt <= asOf).sort((a, b) => a.shownAt - b.shownAt);
+export function listsUntil(asOf: number, log: EntriesOf<LoggedList>, rules?: LogRules): TimedLog<LoggedList> {
+  return TimedLog.until(asOf, log, { of: "lists", check: (list, number) => check(list, number, rules) });
 }
 
 function check(list: LoggedList, number: number, rules: LogRules | undefined): void {

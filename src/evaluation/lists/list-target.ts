@@ -1,4 +1,5 @@
 import { outOfRange, wrongType } from "../../values/argument.ts";
+import type { TimedLog } from "../log/timed-log.ts";
 import { candidatesFor, fitted, type PlacedDecision, type PolicyOptions } from "../target.ts";
 import type { LoggedList } from "./list-log.ts";
 
@@ -11,10 +12,10 @@ export type ShownChances = (list: LoggedList, number: number) => (place: number)
 /** A policy as it would stand at time `at`, after the earlier lists of the log. See `fitted`. */
 export async function fittedListTarget(
   options: PolicyOptions,
-  log: readonly LoggedList[],
+  log: TimedLog<LoggedList>,
   times: { readonly at: number; readonly draws: number },
 ): Promise<ShownChances> {
-  const { policy, request } = await fitted(options, log.flatMap(decisionsOf), times);
+  const { policy, request } = await fitted(options, { [Symbol.iterator]: () => decisionsOf(log) }, times);
   return (list, number) => {
     const { items, families } = list;
     // The policy ranks the places that no pin takes.
@@ -34,27 +35,22 @@ export async function fittedListTarget(
   };
 }
 
-/** The items of a list as decisions, without pinned ones, whose features it does not have. */
-function decisionsOf(list: LoggedList): PlacedDecision[] {
-  const { shownAt, count } = list;
-  return list.items.flatMap(({ index, pinned, probability, conversions }, place) => {
-    if (pinned) return [];
-    const decision: PlacedDecision = {
-      shownAt,
-      count,
-      get points() {
-        return list.points;
-      },
-      get ids() {
-        return list.ids;
-      },
-      index,
-      probability,
-      place,
-      conversions,
-    };
-    return [decision];
-  });
+/** The items of lists as decisions, without pinned ones, whose features a list does not have. */
+function* decisionsOf(log: TimedLog<LoggedList>): Generator<PlacedDecision> {
+  for (const list of log)
+    for (const [place, { index, pinned, probability, conversions }] of list.items.entries()) {
+      const { shownAt, count } = list;
+      if (pinned) continue;
+      yield {
+        ...{ shownAt, count, index, probability, place, conversions },
+        get points() {
+          return list.points;
+        },
+        get ids() {
+          return list.ids;
+        },
+      };
+    }
 }
 
 /** Checks the caller's probabilities: none is negative, and those of each place sum to 1 up to rounding. @throws {TypeError | RangeError} */

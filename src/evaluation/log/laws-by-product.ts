@@ -12,14 +12,14 @@ const MOST = 64;
 
 /** A conversion of a product. */
 export interface ProductConversion extends SeenConversion {
-  readonly product: string | number;
+  readonly product: number;
 }
 
 /** Values that were divided by F at their ages, each by the law of its product. */
 export interface Divided {
   readonly ages: Float64Array;
   readonly values: Float64Array;
-  readonly products: readonly (string | number)[];
+  readonly products: readonly number[];
 }
 
 /** A product's own counts and law. */
@@ -46,7 +46,7 @@ export class LawsByProduct {
   readonly #seen: readonly ProductConversion[];
   readonly #common: ProductLimit;
   readonly #bins: PooledBins;
-  readonly #own = new Map<string | number, Own>();
+  readonly #own = new Map<number, Own>();
   /** Whether the laws of products differ, by a test at about 5 %. */
   readonly differ: boolean;
 
@@ -103,14 +103,14 @@ export class LawsByProduct {
   }
 
   /** F(age) of a product. One without conversions has the common law. */
-  at(age: number, product: string | number): number {
+  at(age: number, product: number): number {
     const own = this.#own.get(product);
     const common = this.#common.at(age);
     return own ? within(common, this.#bins.below, own.law, this.#binOf(age)) : common;
   }
 
   /** The least age from which F of a product is at least a share. */
-  ageOf(share: number, product: string | number): number {
+  ageOf(share: number, product: number): number {
     const { delays } = this.#common;
     return delays[countWhile(delays, (delay) => this.at(delay, product) < share)] ?? 0;
   }
@@ -189,7 +189,7 @@ export class LawsByProduct {
 }
 
 /** The conversions of each product. Those of the products with fewest are one group. */
-function groupsOf(seen: readonly ProductConversion[]): Map<string | number, readonly number[]> {
+function groupsOf(seen: readonly ProductConversion[]): Map<number, readonly number[]> {
   const groups = grouped(seen.keys(), (i) => seen[i].product);
   const sorted = [...groups].sort(([, a], [, b]) => b.length - a.length);
   const rest = sorted.slice(MOST - 1).flatMap(([, members]) => members);

@@ -14,6 +14,7 @@ import {
   wholeNumber,
   wrongType,
 } from "../../values/argument.ts";
+import { type EntriesOf, TimedLog } from "./timed-log.ts";
 
 /** The goal of a conversion that names none. */
 export const DEFAULT_GOAL = "conversion";
@@ -70,10 +71,8 @@ export interface LogRules {
 }
 
 /** The decisions shown by `asOf`, oldest first. @throws {TypeError | RangeError} naming the decision. */
-export function decisionsUntil(asOf: number, log: readonly LoggedDecision[], rules: LogRules): LoggedDecision[] {
-  if (!Array.isArray(log)) throw wrongType("log", "an array of decisions", log);
-  log.forEach((decision, place) => void check(decision, place, rules));
-  return log.filter(({ shownAt }) => shownAt <= asOf).sort((a, b) => a.shownAt - b.shownAt);
+export function decisionsUntil(asOf: number, log: EntriesOf<LoggedDecision>, rules: LogRules): TimedLog<LoggedDecision> {
+  return TimedLog.until(asOf, log, { of: "decisions", check: (decision, place) => check(decision, place, rules) });
 }
 
 function check(decision: LoggedDecision, place: number, rules: LogRules): void {

@@ -1,41 +1,52 @@
 // The rewards of a log as of a time, each divided by the probability that it has come by then.
 
 import { ENOUGH, FOLLOWED, PART } from "../../model/delay/delay-law.ts";
+import { grouped } from "../../values/grouped.ts";
 import { type TooFew, tooFew } from "../../values/too-few.ts";
 import type { CountedGoals, Kind } from "./counted-goals.ts";
-import type { LoggedConversion } from "./log.ts";
+import type { Impressions } from "./impressions.ts";
 import { ALL_CAME, knownMaturity, LEAST_MATURITY, type Maturity, type PlacedConversion, seenMaturity } from "./maturity.ts";
+import { countWhile } from "./product-limit.ts";
 import { type Clock, clockOf } from "./report-clock.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Rewards of an impression that have come, by kind of event. */
-export interface SeenRewards {
-  /** Index in the log. */
-  readonly place: number;
-  /** Number of decisions for which it stands. */
-  readonly count: number;
-  readonly product: string | number;
-  /** For each kind: age in ms; probability that such an event has come by then; the reward that has come; and the factor by which it counts. */
-  readonly ages: Float64Array;
-  readonly maturities: Float64Array;
-  readonly rewards: Float64Array;
-  readonly factors: Float64Array;
+/** A reward of a row that has come, of all events of one kind. */
+interface RowReward {
+  readonly row: number;
+  /** Number of the kind. */
+  readonly event: number;
+  readonly reward: number;
+  /** Age of the impression in ms, and the factor by which the reward counts. */
+  readonly age: number;
+  readonly factor: number;
+  readonly product: number;
 }
 
-/** An impression of a log, or all impressions of a list. */
-interface Shown {
-  readonly shownAt: number;
-  readonly kept?: number;
-  readonly visitor?: string;
-  readonly items: readonly { readonly product: string | number; readonly conversions?: readonly LoggedConversion[] }[];
+interface KindOfRows {
+  readonly maturities: Float64Array;
+  factorOf(row: number): number;
+}
+
+/** Rewards of items that have come. A row is an item, in the order of the log. */
+export interface SeenRewards {
+  readonly length: number;
+  /** The place of the impression of a row. */
+  placeOf(row: number): number;
+  /** Number of decisions for which a row stands. */
+  countOf(row: number): number;
+  /** Those that are not 0, in the order of rows and kinds. */
+  readonly seen: readonly RowReward[];
+  /** The rewards of a row, each times its factor. */
+  readonly matured: Float64Array;
+  /** For each kind, in all rows: the probability that such an event has come by the age of the row, and the factor by which one counts. */
+  kinds(): readonly KindOfRows[];
 }
 
 /** An event that has come, and the time from its impression until it was known. */
 interface Seen {
   readonly place: number;
-  readonly shownAt: number;
-  readonly product: string | number;
+  readonly product: number;
   readonly delay: number;
 }
 
@@ -77,44 +88,33 @@ interface MaturedOptions {
 export class MaturedLog {
   readonly goals: CountedGoals;
   readonly events: readonly Events[];
-  /** The observation that each impression is a part of, and the number of observations. What one visitor does is one observation. */
-  readonly observations: Int32Array;
-  readonly size: number;
+  readonly impressions: Impressions;
   /** Time within which the rewards of each goal count, in ms. */
   readonly withinMs: Readonly<Record<string, number>>;
-  readonly #log: readonly Shown[];
   readonly #asOf: number;
   /** For each kind, the least age from which its events count, by product. */
-  readonly #least: readonly ReadonlyMap<string | number, number>[];
+  readonly #least: readonly Float64Array[];
 
-  constructor(log: readonly Shown[], { asOf, goals, maturity, closed }: MaturedOptions) {
+  constructor(impressions: Impressions, { asOf, goals, maturity, closed }: MaturedOptions) {
+    const { shownAt, places, products, productCount } = impressions;
     this.goals = goals;
-    const visitors = new Map<string | number, number>();
-    this.observations = Int32Array.from(log, ({ visitor }, place) => {
-      const name = visitor ?? place;
-      const own = visitors.get(name) ?? visitors.size;
-      visitors.set(name, own);
-      return own;
-    });
-    this.size = visitors.size;
-    this.#log = log;
+    this.impressions = impressions;
     this.#asOf = asOf;
     const seen = goals.goals.map((): Record<Kind, Seen[]> => ({ order: [], amount: [], refund: [] }));
-    log.forEach(({ shownAt, items }, place) => {
-      for (const { product, conversions } of items)
-        for (const { goal, kind, delay } of goals.arrived({ shownAt, conversions }))
-          seen[goal][kind].push({ place, shownAt, product, delay });
-    });
+    for (const { item, goal, kind, delay } of goals.arrived) {
+      if (item >= places.length) break;
+      seen[goal][kind].push({ place: places[item], product: products[item], delay });
+    }
     this.events = goals.goals.flatMap((goal, i): Events[] => {
       const known = closed ? ALL_CAME : knownMaturity(maturity, goal);
       const all = Object.values(seen[i]).flat();
-      const clock = clockOf(known ? [] : all.map(({ shownAt, delay }) => shownAt + delay), log, asOf);
+      const clock = clockOf(known ? [] : all.map(({ place, delay }) => shownAt[place] + delay), shownAt, asOf);
       if (known) return [{ goal: i, kind: undefined, within: Number.POSITIVE_INFINITY, law: known, clock, size: all.length }];
       const placedOf = (kind: Kind): PlacedConversion[] =>
-        seen[i][kind].map(({ place, shownAt, product, delay }) => {
-          return { place, product, delay: clock.delay(shownAt, delay), bound: clock.age(shownAt) };
+        seen[i][kind].map(({ place, product, delay }) => {
+          return { place, product, delay: clock.delay(shownAt[place], delay), bound: clock.age(shownAt[place]) };
         });
-      const oldest = log.reduce((most, { shownAt }) => Math.max(most, clock.age(shownAt)), 0);
+      const oldest = shownAt.length > 0 ? clock.age(shownAt[0]) : 0;
       const followed = followedFor(placedOf("order"), oldest, goal.windowMs);
       const kinds = (Object.keys(seen[i]) as Kind[]).filter((kind) => kind === "order" || seen[i][kind].length > 0);
       return kinds.map((kind): Events => {
@@ -123,7 +123,7 @@ export class MaturedLog {
         const latest = placed.reduce((most, { delay }) => Math.max(most, delay), goal.windowMs);
         const within = Math.min(followed, latest);
         const own = placed.filter(({ delay }) => delay <= within).map((each) => ({ ...each, bound: Math.min(each.bound, within) }));
-        return { goal: i, kind, within, law: seenMaturity(own, { longest: within, decisions: log.length }), clock, size: own.length };
+        return { goal: i, kind, within, law: seenMaturity(own, within), clock, size: own.length };
       });
     });
     this.withinMs = Object.fromEntries(
@@ -132,63 +132,96 @@ export class MaturedLog {
         this.events.reduce((least, { goal, within }) => (goal === i ? Math.min(least, within) : least), windowMs),
       ]),
     );
-    const products = new Set(log.flatMap(({ items }) => items.map(({ product }) => product)));
-    this.#least = this.events.map(({ law }) => new Map(Array.from(products, (product) => [product, law.youngest(product)])));
+    this.#least = this.events.map(({ law }) => new Float64Array(productCount).map((_, product) => law.youngest(product)));
   }
 
   /**
-   * The rewards of the items of the log between two places, as far as they are old enough. `young`: days until each kind of event has been
-   * seen of impressions that are old enough for it, 0 if it has been.
+   * The rewards of the items of the impressions between two places, as far as they are old enough. `young`: days until each kind of event has
+   * been seen of impressions that are old enough for it, 0 if it has been.
    *
    * Products may differ in the age from which their events count. The older impressions then stand for all: an event counts by the number of
    * all impressions over that of those old enough. The age depends on no choice, so nothing is preferred.
    */
-  rows(from: number, to: number): { readonly rows: SeenRewards[]; readonly tooYoung: number; readonly young: number } {
-    const leastOf = (ages: ReadonlyMap<string | number, number>): number =>
-      Array.from(ages.values()).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  rows(from: number, to: number): { readonly rows: SeenRewards; readonly tooYoung: number; readonly young: number } {
+    const { shownAt, counts, places } = this.impressions;
     const youngest = this.events.flatMap(({ kind, clock }, i) =>
-      kind === "amount" || kind === "refund" ? [] : [{ clock, age: leastOf(this.#least[i]) }],
+      kind === "amount" || kind === "refund"
+        ? []
+        : [{ clock, age: this.#least[i].reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY) }],
     );
-    const isOld = ({ shownAt }: Shown): boolean => youngest.some(({ clock, age }) => clock.age(shownAt) >= age);
-    const part = this.#log.slice(from, to);
-    const old = part.filter(isOld);
+    const isOld = (time: number): boolean => youngest.some(({ clock, age }) => clock.age(time) >= age);
+    const until = from + countWhile(shownAt.subarray(from, to), isOld);
+    const [times, numbers] = [shownAt.subarray(from, until), counts.subarray(from, until)];
     const scales = this.#least.map((ages, event) => {
-      const shares = new Map<number, number>();
       const { clock } = this.events[event];
-      for (const age of ages.values()) shares.set(age, shares.get(age) ?? shareFrom(old, ({ shownAt }) => clock.age(shownAt) >= age));
-      return new Map(Array.from(ages, ([product, age]) => [product, shares.get(age) as number]));
+      const shares = new Map<number, number>();
+      return ages.map((age) => {
+        const share = shares.get(age) ?? shareOf(numbers, countWhile(times, (time) => clock.age(time) >= age));
+        shares.set(age, share);
+        return share;
+      });
     });
     let young = 0;
-    const rows = part.flatMap((shown, i): SeenRewards[] => {
-      if (!isOld(shown)) return [];
-      return shown.items.map((item) => this.#rewardsOf(shown, item, from + i, (event) => scales[event].get(item.product) as number));
-    });
-    const oldest = old.reduce((most, { shownAt }) => Math.max(most, this.#asOf - shownAt), 0);
+    const oldest = until > from ? this.#asOf - shownAt[from] : 0;
     this.events.forEach(({ size }, event) => {
-      if (size === 0 || old.length === 0) return;
-      for (const [product, age] of this.#least[event])
-        if (scales[event].get(product) === 0) young = Math.max(young, (age - oldest) / DAY_MS);
+      if (size === 0 || until === from) return;
+      this.#least[event].forEach((age, product) => {
+        if (scales[event][product] === 0) young = Math.max(young, (age - oldest) / DAY_MS);
+      });
     });
-    return { rows, tooYoung: part.length - old.length, young };
+    const [first, end] = [from, until].map((place) => countWhile(places, (each) => each < place));
+    return { rows: this.#rewardsOf(first, end, scales), tooYoung: to - until, young };
   }
 
-  #rewardsOf(
-    { shownAt, kept = 1 }: Shown,
-    { product, conversions }: Shown["items"][number],
-    place: number,
-    scaleOf: (event: number) => number,
-  ): SeenRewards {
-    const ages = Float64Array.from(this.events, ({ within, clock }) => Math.min(clock.age(shownAt), within));
-    const maturities = ages.map((age, event) => this.events[event].law.at(age, product));
-    const rewards = new Float64Array(this.events.length);
-    for (const { goal, kind, delay, reward } of this.goals.arrived({ shownAt, conversions })) {
-      const event = this.events.findIndex((each) => each.goal === goal && (each.kind ?? kind) === kind);
-      if (event >= 0 && this.events[event].clock.delay(shownAt, delay) <= this.events[event].within) rewards[event] += reward;
-    }
-    const factors = maturities.map((maturity, event) =>
-      maturity >= LEAST_MATURITY && scaleOf(event) > 0 ? 1 / (maturity * scaleOf(event)) : 0,
-    );
-    return { place, count: 1 / kept, product, ages, maturities, rewards, factors };
+  /** The rewards of the items between two numbers. `scales`: for each kind, the share of the impressions that are old enough, by product. */
+  #rewardsOf(first: number, end: number, scales: readonly Float64Array[]): SeenRewards {
+    const { counts, places, products } = this.impressions;
+    const factorOf = (maturity: number, scale: number): number => (maturity >= LEAST_MATURITY && scale > 0 ? 1 / (maturity * scale) : 0);
+    const maturityOf = (item: number, event: number): number => this.events[event].law.at(this.#ageOf(item, event), products[item]);
+    const seen = this.#seenBetween(first, end).map(({ item, event, reward }): RowReward => {
+      const factor = factorOf(maturityOf(item, event), scales[event][products[item]]);
+      return { row: item - first, event, reward, age: this.#ageOf(item, event), factor, product: products[item] };
+    });
+    const matured = new Float64Array(end - first);
+    for (const { row, reward, factor } of seen) matured[row] += reward * factor;
+    // The learnt rows never ask for it.
+    let kinds: readonly KindOfRows[] | undefined;
+    return {
+      length: end - first,
+      placeOf: (row) => places[first + row],
+      countOf: (row) => counts[places[first + row]],
+      seen,
+      matured,
+      kinds() {
+        kinds ??= scales.map((own, event): KindOfRows => {
+          const maturities = new Float64Array(end - first).map((_, row) => maturityOf(first + row, event));
+          return { maturities, factorOf: (row) => factorOf(maturities[row], own[products[first + row]]) };
+        });
+        return kinds;
+      },
+    };
+  }
+
+  #ageOf(item: number, event: number): number {
+    const { shownAt, places } = this.impressions;
+    const { clock, within } = this.events[event];
+    return Math.min(clock.age(shownAt[places[item]]), within);
+  }
+
+  /** The sums of the rewards of each item between two numbers, by the kind of their events, without those that are 0. */
+  #seenBetween(first: number, end: number): { readonly item: number; readonly event: number; readonly reward: number }[] {
+    const { shownAt, places } = this.impressions;
+    const all = this.goals.arrived.filter(({ item }) => item >= first && item < end);
+    return Array.from(grouped(all, ({ item }) => item)).flatMap(([item, changes]) => {
+      const rewards = new Float64Array(this.events.length);
+      for (const { goal, kind, delay, reward } of changes) {
+        const event = this.events.findIndex((each) => each.goal === goal && (each.kind ?? kind) === kind);
+        if (event < 0) continue;
+        const { clock, within } = this.events[event];
+        if (clock.delay(shownAt[places[item]], delay) <= within) rewards[event] += reward;
+      }
+      return Array.from(rewards, (reward, event) => ({ item, event, reward })).filter(({ reward }) => reward !== 0);
+    });
   }
 
   /** Whether the delays of orders differ between products, and between the halves of the log, by tests at about 5 %. */
@@ -198,37 +231,30 @@ export class MaturedLog {
   }
 
   /** Share of the rows that may still convert, and the expected share of conversions still to come. */
-  immatureShares(rows: readonly SeenRewards[]): { readonly decisions: number; readonly conversions: number } {
-    const immature = rows.filter(({ maturities }) => maturities.some((maturity) => maturity < 1));
+  immatureShares(rows: SeenRewards): { readonly decisions: number; readonly conversions: number } {
+    const kinds = rows.kinds();
     const count = Math.max(rows.length, 1);
-    const missing = this.events.map((_, event) => immature.reduce((sum, { maturities }) => sum + 1 - maturities[event], 0) / count);
+    let immature = 0;
+    for (let row = 0; row < rows.length; row++) if (kinds.some(({ maturities }) => maturities[row] < 1)) immature++;
+    const missing = kinds.map(({ maturities }) => maturities.reduce((sum, maturity) => sum + (1 - maturity), 0) / count);
     // Kinds count by their events: a rare one hardly changes how many are to come.
     const all = this.events.reduce((sum, { size }) => sum + size, 0);
     const conversions = missing.reduce(
       (sum, each, event) => sum + each * (all > 0 ? this.events[event].size / all : 1 / missing.length),
       0,
     );
-    return { decisions: immature.length / count, conversions };
+    return { decisions: immature / count, conversions };
   }
-}
-
-/** Sum of the rewards, each divided by the probability that it has come. */
-export function maturedReward({ rewards, factors }: SeenRewards): number {
-  return rewards.reduce((sum, reward, event) => sum + reward * factors[event], 0);
 }
 
 /** How figures are missing that need older impressions. */
 export const tooYoung = (days: number): TooFew => tooFew(days, "days");
 
-/** The share of impressions that are old, each by the number for which it stands. */
-function shareFrom(log: readonly Shown[], isOld: (shown: Shown) => boolean): number {
-  let [all, old] = [0, 0];
-  for (const shown of log) {
-    const { kept = 1 } = shown;
-    all += 1 / kept;
-    if (isOld(shown)) old += 1 / kept;
-  }
-  return all > 0 ? old / all : 1;
+/** The share of the first `old` impressions, each by the number for which it stands. */
+function shareOf(counts: Float64Array, old: number): number {
+  const sum = (part: Float64Array): number => part.reduce((a, b) => a + b, 0);
+  const all = sum(counts);
+  return all > 0 ? sum(counts.subarray(0, old)) / all : 1;
 }
 
 /** The longest time for which enough conversions were followed. At least the window, if five were followed for all of it. */

@@ -9,16 +9,16 @@ export const LEAST_MATURITY = 0.2;
 
 /** Probability that an event has come by an age, if it comes. Exact if `influence` is absent. */
 export interface Maturity {
-  at(age: number, product: string | number): number;
+  at(age: number, product: number): number;
   /** The least age from which it is at least `LEAST_MATURITY`. */
-  youngest(product: string | number): number;
+  youngest(product: number): number;
   /** Whether the delays of products differ, and those of the older half of the events from those of the younger one. Absent if it is given. */
   differ?(): { readonly byProduct: boolean; readonly byTime: boolean };
-  /** Influence of each decision on a sum of values at these ages, through the estimate of delays. Indexed by place in the log. */
-  influence?(divided: Divided): Float64Array;
+  /** Calls `add` with the influence of each event on a sum of values at these ages, through the estimate of delays. */
+  influence?(divided: Divided, add: (influence: number, place: number) => void): void;
 }
 
-/** An event that has come, and the place of its impression in the log of `decisions`. */
+/** An event that has come, and the place of its impression in the log. */
 export interface PlacedConversion extends ProductConversion {
   readonly place: number;
 }
@@ -53,7 +53,7 @@ function youngestOf(at: (age: number) => number, windowMs: number): number {
 }
 
 /** An estimate from all events of one kind that have come, whatever the age of their impression. `longest`: no delay is longer. */
-export function seenMaturity(seen: readonly PlacedConversion[], { longest, decisions }: { longest: number; decisions: number }): Maturity {
+export function seenMaturity(seen: readonly PlacedConversion[], longest: number): Maturity {
   const laws = new LawsByProduct(seen, longest);
   return {
     at: (age, product) => laws.at(age, product),
@@ -63,12 +63,6 @@ export function seenMaturity(seen: readonly PlacedConversion[], { longest, decis
       const halves = seen.map(({ delay, bound, place }) => ({ delay, bound, product: Number(place < middle) }));
       return { byProduct: laws.differ, byTime: new LawsByProduct(halves, longest).differ };
     },
-    influence(divided) {
-      const ofDecisions = new Float64Array(decisions);
-      laws.influence(divided).forEach((each, i) => {
-        ofDecisions[seen[i].place] += each;
-      });
-      return ofDecisions;
-    },
+    influence: (divided, add) => laws.influence(divided).forEach((each, i) => void add(each, seen[i].place)),
   };
 }

@@ -1,7 +1,6 @@
 // The parts of a log that teach a policy and that evaluate it.
 
-/** A log in which the impressions have the order of time. */
-type Timed = readonly { readonly shownAt: number }[];
+import type { TimedLog } from "./timed-log.ts";
 
 /** Two parts of a log, from a place up to another one. */
 export interface Parts {
@@ -13,20 +12,22 @@ export interface Parts {
 }
 
 /** Splits a log. */
-export function partsOf(log: Timed, { split, older, asOf }: { split: number; older: boolean; asOf: number }): Parts {
-  const { length } = log;
+export function partsOf(
+  { length, shownAt }: Pick<TimedLog<never>, "length" | "shownAt">,
+  { split, older, asOf }: { split: number; older: boolean; asOf: number },
+): Parts {
   const cut = older ? length - Math.floor(split * length) : Math.floor(split * length);
-  const since = log[older ? 0 : cut]?.shownAt ?? asOf;
+  const since = shownAt[older ? 0 : cut] ?? asOf;
   if (older) return { learnt: [cut, length], evaluated: [0, cut], since, at: asOf };
   return { learnt: [0, cut], evaluated: [cut, length], since, at: since };
 }
 
 /** The impressions whose windows have closed. */
-export function closedBy<Impression extends { readonly shownAt: number }>(
-  log: readonly Impression[],
+export function closedBy<Entry extends { readonly shownAt: number }>(
+  log: TimedLog<Entry>,
   asOf: number,
   goals: readonly { readonly windowMs: number }[],
-): Impression[] {
+): TimedLog<Entry> {
   const longest = goals.reduce((most, { windowMs }) => Math.max(most, windowMs), 0);
-  return log.filter(({ shownAt }) => shownAt <= asOf - longest);
+  return log.slice(0, log.countUntil(asOf - longest));
 }

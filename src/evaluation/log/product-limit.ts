@@ -90,7 +90,7 @@ function countBelow(values: Float64Array, limit: number): number {
 }
 
 /** How many of `values` have a property that the first ones have and the others lack: a binary search. */
-export function countWhile(values: Float64Array, holds: (value: number) => boolean): number {
+export function countWhile(values: Float64Array | Uint32Array, holds: (value: number) => boolean): number {
   let low = 0;
   let high = values.length;
   while (low < high) {

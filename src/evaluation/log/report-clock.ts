@@ -20,17 +20,15 @@ export interface Clock {
  * reports have all been followed for the same number of reports. Their law by this number is the same each day, so right truncation is exact.
  *
  * @param knownAt when each event became known.
+ * @param shown when each impression was shown.
  */
-export function clockOf(knownAt: readonly number[], shown: readonly { readonly shownAt: number }[], asOf: number): Clock {
+export function clockOf(knownAt: readonly number[], shown: Float64Array, asOf: number): Clock {
   const quarters: Record<number, number> = {};
   for (const time of knownAt) {
     const quarter = Math.floor(time / QUARTER_MS);
     quarters[quarter] = (quarters[quarter] ?? 0) + 1;
   }
-  const reportTime = reportTimeOf(
-    quarters,
-    shown.map(({ shownAt }) => ({ shownAt, impressions: 1 })),
-  );
+  const reportTime = reportTimeOf(quarters, each(shown));
   if (reportTime === null) return { age: (shownAt) => asOf - shownAt, delay: (_, knownAfter) => knownAfter };
   // Reports may come a little before and after a full quarter.
   const reports = (time: number): number => Math.floor((time - reportTime + QUARTER_MS) / DAY_MS);
@@ -39,4 +37,9 @@ export function clockOf(knownAt: readonly number[], shown: readonly { readonly s
     age: (shownAt) => Math.max(last - reports(shownAt), 0) * DAY_MS,
     delay: (shownAt, knownAfter) => (reports(shownAt + knownAfter) - reports(shownAt)) * DAY_MS,
   };
+}
+
+/** Made one by one: a log may have millions. */
+function* each(shown: Float64Array): Generator<{ readonly shownAt: number; readonly impressions: number }> {
+  for (const shownAt of shown) yield { shownAt, impressions: 1 };
 }

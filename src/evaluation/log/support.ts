@@ -22,8 +22,9 @@ export class LoggedSupport {
   /** How often each candidate that was never taken would have been taken. */
   readonly #expected = new Map<string | number, number>();
 
-  constructor(log: readonly LoggedDecision[]) {
-    const taken = new Set(log.map((decision) => nameOf(decision, decision.index)));
+  constructor(log: Iterable<LoggedDecision>) {
+    const taken = new Set<string | number>();
+    for (const decision of log) taken.add(nameOf(decision, decision.index));
     const shares = new Map<LoggedDecision["ids"] | number, number>();
     const add = (): void => {
       for (const [ids, share] of shares) {

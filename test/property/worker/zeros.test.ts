@@ -17,6 +17,7 @@ import { type Parts, partsOf } from "../../../worker/learner/parts.ts";
 import type { ModelBody } from "../../../worker/protocol/schema.ts";
 import { armsOf } from "../../support/logs/arms.ts";
 import { stream } from "../../support/scenario.ts";
+import { entriesIn } from "../../worker/support/event-source.ts";
 
 // A reward of 0 is what an impression without conversions has. Zeros that are mixed into a stream of a worker change no bit: decisions,
 // answers, figures, publications, and the log but for the lines of the zeros, from whatever is sent, restarted, undone or learnt again.
@@ -228,8 +229,16 @@ it(`zeros mixed into ${STREAMS} streams change no bit`, async () => {
     const read = async (log: readonly string[]) => {
       const { decisions, lists, leftOut } = await lineSource(() => linesOf(log, { receipts: true }), { lists: true, progress: () => {} });
       // Features take long, and are those of the impressions.
-      const plain = decisions.map(({ shownAt, index, probability, kept, conversions }) => [shownAt, index, probability, kept, conversions]);
-      const items = [lists?.lists, lists?.random].map((each) => each?.map(({ items }) => items.map(({ conversions }) => conversions)));
+      const plain = entriesIn(decisions).map(({ shownAt, index, probability, kept, conversions }) => [
+        shownAt,
+        index,
+        probability,
+        kept,
+        conversions,
+      ]);
+      const items = [lists?.lists, lists?.random].map(
+        (each) => each && entriesIn(each).map(({ items }) => items.map(({ conversions }) => conversions)),
+      );
       const { counts } = await armsOf(log);
       return unnumbered([plain, items, Array.from(leftOut), { ...counts, delays: Array.from(counts.delays) }]);
     };

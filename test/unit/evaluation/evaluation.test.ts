@@ -1,4 +1,4 @@
-import { type Evaluation, tooFew } from "afterclick";
+import { type Evaluation, evaluate, tooFew } from "afterclick";
 import { describe, expect, it } from "vitest";
 import { effectiveRewards, stated } from "../../../src/evaluation/estimate/enough.ts";
 import { LawsByProduct } from "../../../src/evaluation/log/laws-by-product.ts";
@@ -58,6 +58,17 @@ describe("estimates", () => {
     const random = stream("order");
     const long = drawn(300, random, () => 1 + random.below(50));
     expect(await evaluated(long.toReversed())).toEqual(await evaluated(long));
+  });
+
+  it("are the same, to the bit, whether a log is an array or makes its decisions when they are asked for", async () => {
+    const random = stream("made");
+    const long = drawn(300, random, () => 1 + random.below(50)).reverse();
+    const log = { length: long.length, at: (number: number) => ({ ...long[number] }) };
+    expect(await evaluate({ log, policy: () => [0, 0, 1], asOf: 300, window: { ms: 1000 } })).toEqual(await evaluated(long));
+    for (const wrong of ["log", { length: 3 }, { length: 0.5, at: log.at }, null])
+      await expect(evaluate({ log: wrong as never, policy: () => [1], asOf: 1, window: "none" })).rejects.toThrow(
+        /^log: expected an array of decisions/,
+      );
   });
 
   it("of the log's own policy need no weights", async () => {
@@ -160,9 +171,9 @@ describe("intervals", () => {
 
 describe("the number of effective rewards", () => {
   it.each([0.1, 0.3, 0.7, 1 / 3])("is ten with ten rewards, if each has the weight 1 / %d", (probability) => {
-    const one = Float64Array.of(1);
-    const row = { place: 0, count: 1, product: 0, ages: one, maturities: one, factors: one };
-    const rows = Array.from({ length: 100 }, (_, i) => ({ ...row, rewards: Float64Array.of(Number(i < 10)) }));
+    const seen = Array.from({ length: 10 }, (_, row) => ({ row, event: 0, reward: 1, age: 1, factor: 1, product: 0 }));
+    const kinds = () => [{ maturities: new Float64Array(100).fill(1), factorOf: () => 1 }];
+    const rows = { length: 100, countOf: () => 1, seen, kinds };
     const effective = effectiveRewards(rows, () => 1 / probability, { learnt: rows, greatest: 1 });
     const estimate = { value: 0.1, low: 0, high: 1 };
     expect(stated(() => estimate, { effective, size: 100, of: "decisions" })).toBe(estimate);

@@ -6,7 +6,7 @@ import { stream } from "../../../src/simulation/stream.ts";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-const allDay = Array.from({ length: 240 }, (_, hour) => ({ shownAt: hour * HOUR_MS }));
+const allDay = Float64Array.from({ length: 240 }, (_, hour) => hour * HOUR_MS);
 /** Ten events a day that become known at an hour. */
 const knownAt = (hour: number) => Array.from({ length: 100 }, (_, i) => Math.floor(i / 10) * DAY_MS + hour * HOUR_MS);
 

@@ -9,6 +9,7 @@ import { shardName } from "../../../worker/domain/ids/shard.ts";
 import { archivedLines, bytesOf, keysOf, opened, useArchive } from "../support/archived.ts";
 import { call, convert, createModel, HOUR_MS, learnerOf, recommend, show } from "../support/client.ts";
 import { DAY_MS, MINUTE_MS, START, tick, useClock } from "../support/clock.ts";
+import { entriesIn } from "../support/event-source.ts";
 import { exported } from "../support/exported.ts";
 import { lived } from "../support/lived.ts";
 
@@ -86,7 +87,7 @@ it("verifies an archive alone, and evaluates the same decisions from archive and
   ];
   expect(other.decisions.length).toBe(own.decisions.length);
   const plain = ({ decisions }: typeof own) =>
-    decisions.map(({ ids, shownAt, index, probability, conversions }) => ({ ids, shownAt, index, probability, conversions }));
+    entriesIn(decisions).map(({ ids, shownAt, index, probability, conversions }) => ({ ids, shownAt, index, probability, conversions }));
   expect(plain(other)).toEqual(plain(own));
 });
 

@@ -92,7 +92,7 @@ it("verifies with less than 64 bytes per event", async () => {
   expect([ledger, lengths]).toBeDefined();
 });
 
-it("holds less than 350 bytes per decision that is to be evaluated, whatever the catalogue and the context", async () => {
+it("holds less than 175 bytes per decision that is to be evaluated, whatever the catalogue and the context", async () => {
   const before = bytesHeld();
   const content = { size: 500, changed: Array.from({ length: 500 }, (_, i) => [i, { id: i ? `hat ${i}` : "hat" }]) };
   const catalogue = { type: "mark", seq: 1, mark: "actions", content } as unknown as EventLine;
@@ -104,5 +104,5 @@ it("holds less than 350 bytes per decision that is to be evaluated, whatever the
   }
   const source = await lineSource(withCatalogue, { progress() {} });
   expect(source.decisions.length).toBeGreaterThan(0.9 * EVENTS);
-  expect((bytesHeld() - before) / source.decisions.length).toBeLessThan(350);
+  expect((bytesHeld() - before) / source.decisions.length).toBeLessThan(175);
 });
