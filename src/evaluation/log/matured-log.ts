@@ -154,12 +154,9 @@ export class MaturedLog {
     const [times, numbers] = [shownAt.subarray(from, until), counts.subarray(from, until)];
     const scales = this.#least.map((ages, event) => {
       const { clock } = this.events[event];
-      const shares = new Map<number, number>();
-      return ages.map((age) => {
-        const share = shares.get(age) ?? shareOf(numbers, countWhile(times, (time) => clock.age(time) >= age));
-        shares.set(age, share);
-        return share;
-      });
+      const old = (age: number): number => countWhile(times, (time) => clock.age(time) >= age);
+      const shares = new Map(Array.from(new Set(ages), (age) => [age, shareOf(numbers, old(age))]));
+      return ages.map((age) => shares.get(age) as number);
     });
     let young = 0;
     const oldest = until > from ? this.#asOf - shownAt[from] : 0;
