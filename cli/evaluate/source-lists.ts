@@ -1,3 +1,5 @@
+// Groups the decisions of a log by the list that they were shown in.
+
 import type { LoggedItem, LoggedList } from "afterclick";
 import { Column } from "../log/column.ts";
 import type { EventDecisions } from "./event-decisions.ts";

@@ -1,3 +1,5 @@
+// The rows of an estimate, in columns: an evaluated decision, or an item of a list, is a row.
+
 import type { Core } from "../../core/core.ts";
 import type { MaturedLog, SeenRewards } from "../log/matured-log.ts";
 import { type Estimate, ratioEstimate, type Terms } from "./estimate.ts";
