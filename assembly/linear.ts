@@ -8,6 +8,6 @@ export { allFinite } from "./matrix/linalg";
 export { logarithm as log } from "./numbers/logarithm";
 export { allocate, release } from "./memory";
 export { normals, uniforms } from "./numbers/random";
-export { ridgeAppend, ridgeCreate, ridgeEstimate, ridgeRefactor, ridgeRelease, ridgeReward, ridgeState, ridgeSums, ridgeTouch } from "./ridge/ridge";
+export { ridgeAppend, ridgeCreate, ridgeEstimate, ridgeRefactor, ridgeRelease, ridgeReward, ridgeSetPrior, ridgeState, ridgeSums, ridgeTouch } from "./ridge/ridge";
 export { ridgeProducts, ridgeSample, ridgeScore } from "./ridge/ridge-scores";
 export { shrunkSolve } from "./ridge/shrunk";

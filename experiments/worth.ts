@@ -3,6 +3,7 @@ import { salesPerView } from "./rivals/sales-per-view.ts";
 import { type Curve, type Experiment, type Paper, roundsOf } from "./runs/experiment.ts";
 import { type Algorithm, bestsellersOf, byDefault, DEFAULT, playBy, uniform } from "./shop/algorithms.ts";
 import type { Played } from "./shop/play.ts";
+import { informed } from "./worth/informed.ts";
 import { shopWide } from "./worth/shop-wide.ts";
 import { type Cell, type World, worldOf } from "./worth/world.ts";
 
@@ -37,6 +38,7 @@ const daysOf = ({ visits }: Cell): number[] => DAYS.filter((days) => visits * da
 /** What the slot shows. A further algorithm is one more line. */
 const algorithms: Readonly<Record<string, (world: World) => Algorithm>> = {
   [DEFAULT]: () => ({ feedback: "delivered", learner: byDefault }),
+  "default with prior": (world) => ({ feedback: "delivered", learner: (model, shop) => informed(model, shop, world) }),
   "sales per view, 5 % at random": () => ({
     feedback: "delivered",
     isBlind: true,

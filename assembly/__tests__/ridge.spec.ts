@@ -8,6 +8,7 @@ import {
   ridgeRefactor,
   ridgeRelease,
   ridgeReward,
+  ridgeSetPrior,
   ridgeState,
   ridgeTouch,
 } from "../ridge/ridge";
@@ -151,6 +152,30 @@ describe("ridge", () => {
     memory.copy(before, ridgeState(model), STATE << 3);
     ridgeRefactor(model);
     expect<bool>(sameBits(before, ridgeState(model), STATE)).toBe(true);
+  });
+
+  it("has the precision of its prior in its factor, from the next refactoring on", () => {
+    const model = learnt(false);
+    const before = zeros(STATE);
+    memory.copy(before, ridgeState(model), STATE << 3);
+    const prior = zeros(ENTRIES);
+    for (let i = 0; i < D; i++) {
+      for (let j = 0; j <= i; j++) put(prior, (i * (i + 1)) / 2 + j, i == j ? 2 + <f64>i : 0.125);
+    }
+    expect<i32>(ridgeSetPrior(model, prior)).toBe(OK);
+    expect<bool>(sameBits(before, ridgeState(model), STATE)).toBe(true);
+    expect<i32>(ridgeRefactor(model)).toBe(OK);
+    const state = ridgeState(model);
+    expect<bool>(sameBits(before, state, ENTRIES + D)).toBe(true);
+    const factor = state + ((ENTRIES + D) << 3);
+    for (let i = 0; i < D; i++) {
+      for (let j = 0; j <= i; j++) {
+        let sum: f64 = 0;
+        for (let k = 0; k <= j; k++) sum += lower(factor, i, k) * lower(factor, j, k);
+        expect<f64>(abs(sum - lower(prior, i, j) - lower(state, i, j))).toBeLessThan(1e-12);
+      }
+    }
+    ridgeRelease(model);
   });
 
   it("does not depend on the order of impressions, to the bit where sums are exact", () => {

@@ -229,15 +229,15 @@ function listValue(catalogue: CatalogueHeader, context: Context, value: usize, l
 
 /** Lists the products of all terms of the context with a value or a number. */
 function listProducts(catalogue: CatalogueHeader, context: Context, hash: u32, entry: u32, list: usize): usize {
+  const room = catalogue.visitors > 0 ? catalogue.products / catalogue.visitors : 0;
   const end = firstTerm(context) + <usize>context.terms * TERM;
   for (let at = firstTerm(context); at < end; at += TERM) {
     const term = changetype<Term>(at);
-    if (term.number >= 0 && entry != NONE) {
-      const product = entry * catalogue.visitors + <u32>term.number;
-      if (product < catalogue.products) {
-        list = addEntry(list, catalogue.dimension - 1 - product, term.ownWeight);
-        continue;
-      }
+    if (term.number >= 0 && entry != NONE && room > 0) {
+      // Entries without room share the components of earlier ones.
+      const row = entry < room ? entry : entry & ((1 << (31 - clz(room))) - 1);
+      list = addEntry(list, catalogue.dimension - 1 - (row * catalogue.visitors + <u32>term.number), term.ownWeight);
+      continue;
     }
     const bucket = <usize>(mixed(term.hash ^ hash) >> BUCKET);
     list = addEntry(list, load<u16>(changetype<usize>(catalogue) + catalogue.buckets + (bucket << 1)), term.weight);

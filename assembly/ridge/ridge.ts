@@ -1,4 +1,4 @@
-// Ridge regression as its sums: gram = sum x x^T, moment = sum reward x, and L L^T = V = ridge I + gram.
+// Ridge regression as its sums: gram = sum x x^T, moment = sum reward x, and L L^T = V = P + gram with the prior's precision P.
 
 import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "../abi";
 import { factorise, invertDiagonal, LIFT } from "../matrix/factor";
@@ -20,7 +20,10 @@ import {
 import { solve, solveTransposed } from "../matrix/vector";
 
 @unmanaged export class Ridge {
+  /** No eigenvalue of P is below it. */
   ridge: f64;
+  /** The greatest entry of P's diagonal. */
+  most: f64;
   dimension: usize;
   /** Whether theta is up to date. */
   fresh: bool;
@@ -33,6 +36,8 @@ import { solve, solveTransposed } from "../matrix/vector";
   panel: usize;
   /** Owned: impressions in gram that the factor does not contain yet. `settle` adds them in their order, so no bit depends on when. */
   updates: Updates;
+  /** Owned: P, packed. 0 while it is ridge I. */
+  prior: usize;
   /** Owned: the draws of `ridgeDraw` (m x d). */
   draws: usize;
   /** Owned: the rows of `ridgeRows`, and how many a group has. */
@@ -53,6 +58,8 @@ export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
   }
   const vector = dimension << 3;
   model.ridge = ridge;
+  model.most = ridge;
+  model.prior = 0;
   model.dimension = dimension;
   model.gram = gram;
   model.moment = factorRow(gram, dimension);
@@ -70,6 +77,7 @@ export function ridgeCreate(dimension: usize, ridge: f64): Ridge | null {
 }
 
 export function ridgeRelease(model: Ridge): void {
+  release(model.prior);
   release(model.draws);
   release(model.rows);
   releaseUpdates(model.updates);
@@ -86,6 +94,19 @@ export function settle(model: Ridge): void {
 export function ridgeState(model: Ridge): usize {
   settle(model);
   return model.gram;
+}
+
+/**
+ * Replaces P by `prior` (packed), none of whose eigenvalues is below the ridge. The factor does not change before `ridgeRefactor`. Returns
+ * OK, or OUT_OF_MEMORY with nothing changed.
+ */
+export function ridgeSetPrior(model: Ridge, prior: usize): i32 {
+  if (!model.prior) model.prior = allocateDoubles(triangle(model.dimension));
+  if (!model.prior) return OUT_OF_MEMORY;
+  memory.copy(model.prior, prior, factorRow(0, model.dimension));
+  model.most = model.ridge;
+  for (let i: usize = 0; i < model.dimension; i++) model.most = max(model.most, load<f64>(factorRow(prior, i) + (i << 3)));
+  return OK;
 }
 
 /** `ridgeState` for a caller that does not read the factor, which may lack the last impressions. */
@@ -109,7 +130,7 @@ export function ridgeAppend(model: Ridge, x: usize): i32 {
   if (!reserveUpdate(updates)) settle(model);
   const vector = writeUpdate(updates, x);
   // The diagonal bounds every entry of V and of L, and every intermediate square. A quarter leaves room for rounding.
-  if (!staysBelow(f64.MAX_VALUE / 4, model.gram, model.ridge, vector)) return NOT_FINITE;
+  if (!staysBelow(f64.MAX_VALUE / 4, model.gram, model.most, vector)) return NOT_FINITE;
   addSparseSquare(model.gram, vector, x);
   commitUpdate(updates);
   model.fresh = false;
@@ -152,7 +173,7 @@ export function ridgeEstimate(model: Ridge, out: usize): i32 {
 /**
  * Rebuilds the factor from the gram matrix. The order of impressions plays no part. **Cost:** d^3 / 3.
  *
- * No exact squared pivot of ridge I + sum x x^T is below the ridge. A pivot that rounding pushes below half the ridge is lifted there.
+ * No exact squared pivot of P + sum x x^T is below the ridge. A pivot that rounding pushes below half the ridge is lifted there.
  * Returns OK. With nothing changed it returns OUT_OF_MEMORY, or NOT_POSITIVE_DEFINITE if a pivot is not finite.
  */
 export function ridgeRefactor(model: Ridge): i32 {
@@ -163,9 +184,12 @@ export function ridgeRefactor(model: Ridge): i32 {
   const reciprocals = factor + bytes;
   const floors = reciprocals + (d << 3);
   memory.copy(factor, model.gram, bytes);
+  if (model.prior) {
+    for (let at: usize = 0; at < bytes; at += 8) store<f64>(factor + at, load<f64>(model.prior + at) + load<f64>(factor + at));
+  }
   for (let i: usize = 0; i < d; i++) {
     const diagonal = factorRow(factor, i) + (i << 3);
-    store<f64>(diagonal, model.ridge + load<f64>(diagonal));
+    if (!model.prior) store<f64>(diagonal, model.ridge + load<f64>(diagonal));
     store<f64>(floors + (i << 3), model.ridge / 2);
   }
   const finite = factorise(factor, reciprocals, floors, LIFT, 0, d, model.panel) >= 0;

@@ -1,4 +1,4 @@
-// Ridge regression from given sums, with the trace that the evidence for the ridge needs.
+// Ridge regression from given sums, with the variances that the evidence for ridges needs.
 
 import { NOT_FINITE, NOT_POSITIVE_DEFINITE, OK, OUT_OF_MEMORY } from "../abi";
 import { factorise, LIFT } from "../matrix/factor";
@@ -9,12 +9,12 @@ import { solve, solveFrom, solveTransposed } from "../matrix/vector";
 
 /**
  * Multiplies each of `count` vectors (d each, in place) by A^-1, where A = gram + ridge I (gram: d (d + 1) / 2, packed, semi-definite),
- * and writes the trace of A^-1 to `trace`.
+ * and writes the diagonal of A^-1 to `variances` (d).
  *
  * A squared pivot that rounding pushes below half the ridge is lifted there. Returns OK or NOT_FINITE. With nothing written it returns
  * OUT_OF_MEMORY, or NOT_POSITIVE_DEFINITE if a pivot is not finite. **Cost:** 2 d^3 / 3.
  */
-export function shrunkSolve(gram: usize, d: usize, ridge: f64, vectors: usize, count: usize, trace: usize): i32 {
+export function shrunkSolve(gram: usize, d: usize, ridge: f64, vectors: usize, count: usize, variances: usize): i32 {
   const factor = allocateDoubles(triangle(d) + (3 + LANES) * <u64>d + 2 * LANES * LANES);
   if (!factor) return OUT_OF_MEMORY;
   const bytes = factorRow(0, d);
@@ -37,22 +37,22 @@ export function shrunkSolve(gram: usize, d: usize, ridge: f64, vectors: usize, c
     solveTransposed(factor, reciprocals, d, vector);
   }
   const status = allFinite(vectors, count * d) ? OK : NOT_FINITE;
-  store<f64>(trace, inverseTrace(factor, reciprocals, d, column));
+  inverseDiagonal(factor, reciprocals, d, column, variances);
   release(factor);
   return status;
 }
 
-/** tr (L L^T)^-1: the sum of the squares of L^-1, column by column. `column`: workspace of d. */
-function inverseTrace(factor: usize, reciprocals: usize, d: usize, column: usize): f64 {
-  let sum: f64 = 0;
+/** The diagonal of (L L^T)^-1: the sums of the squares of the columns of L^-1. `column`: workspace of d. */
+function inverseDiagonal(factor: usize, reciprocals: usize, d: usize, column: usize, out: usize): void {
   for (let j: usize = 0; j < d; j++) {
     memory.fill(column, 0, d << 3);
     store<f64>(column + (j << 3), 1);
     solveFrom(factor, reciprocals, j, d, column);
+    let sum: f64 = 0;
     for (let i = j; i < d; i++) {
       const entry = load<f64>(column + (i << 3));
       sum += entry * entry;
     }
+    store<f64>(out + (j << 3), sum);
   }
-  return sum;
 }

@@ -10,14 +10,14 @@ import { NO_KEYS } from "../../worker/domain/ids/join-key.ts";
 import { shownAtOf } from "../../worker/domain/ids/uuid.ts";
 import { isElsewhere } from "../../worker/domain/impression/impression.ts";
 import type { ImpressionLine, MarkContent, MarkLine } from "../../worker/domain/log/log-line.ts";
+import { inform } from "../../worker/domain/model/inform.ts";
 import { featurizer, startModel } from "../../worker/domain/model/model.ts";
-import { mergedPolicies, type Policies, restorePolicies } from "../../worker/domain/model/policies.ts";
-import { tellPrior } from "../../worker/domain/model/prior.ts";
+import { mergedPolicies, type Policies, partsOf, restorePolicies } from "../../worker/domain/model/policies.ts";
 import { differences, differencesText } from "../../worker/domain/model/reconfiguration.ts";
 import { type EventLine, type HeadLine, LogMismatch, nameOf } from "../log/event-line.ts";
 import { type Needs, NO_NEEDS, questionOf } from "../log/needs.ts";
 import { KeptStates } from "./kept-states.ts";
-import { partsOf, ReplayedShard } from "./replayed-shard.ts";
+import { ReplayedShard } from "./replayed-shard.ts";
 
 export interface Tally {
   decisions: number;
@@ -97,7 +97,7 @@ export class Replay {
     if (number >= config.shards) throw new LogMismatch(`shard: expected a number from 0 to ${config.shards - 1}, got ${number}`);
     const shard = new ReplayedShard(this.#needs.shards.get(number) ?? NO_NEEDS, await startModel(config), this.#needs.awaited);
     this.#shards.set(number, shard);
-    this.#tell();
+    this.#inform();
     return shard;
   }
 
@@ -146,14 +146,14 @@ export class Replay {
     if (line.mark === "snapshot") return this.#snapshot(line.content.digest, shard.policies);
     if (line.mark === "rollback") {
       await shard.rollBack(line.content.to, setting.config);
-      return this.#tell();
+      return this.#inform();
     }
     if (line.mark === "erasure") return;
     if (line.mark === "relearnt") {
       const { config, digest } = line.content;
       if (line.shard) differ("config", config, setting.config);
       else this.#setting = { ...setting, config, featurize: featurizer(config) };
-      this.#tell();
+      this.#inform();
       return this.#snapshot(digest, shard.policies);
     }
     // The others are of the model, so shard 0 has them.
@@ -165,13 +165,13 @@ export class Replay {
       if (line.archivedAt !== undefined) throw new LogMismatch("merges several shards: their archives cannot be verified yet");
       return this.#merge(line.content);
     } else throw new LogMismatch(`mark: expected a known kind, got ${(line as MarkLine).mark}`);
-    this.#tell();
+    this.#inform();
   }
 
-  /** Tells all policies the prior by the present catalogue, as each learner does. */
-  #tell(): void {
+  /** Tells all policies what each learner does. */
+  #inform(): void {
     const { config, catalogue } = this.#known();
-    for (const { policies } of this.#shards.values()) tellPrior(policies, config, catalogue.actions);
+    for (const { policies } of this.#shards.values()) inform(policies, config, catalogue.actions);
   }
 
   #snapshot(digest: string, policies: Policies): void {
@@ -190,7 +190,7 @@ export class Replay {
     for (const [shard, version] of shards.entries()) sums.push(await (await this.#shard(shard)).sumsAt(version));
     this.#merged = await mergedPolicies(sums);
     const { config, catalogue } = this.#known();
-    tellPrior(this.#merged, config, catalogue.actions);
+    inform(this.#merged, config, catalogue.actions);
     this.#checkDigest(digest, this.#merged);
   }
 

@@ -1,6 +1,6 @@
 import type { ConversionLine, ImpressionLine } from "../../worker/domain/log/log-line.ts";
 import type { ModelConfig } from "../../worker/domain/model/model.ts";
-import { type Policies, restorePolicies } from "../../worker/domain/model/policies.ts";
+import { type Policies, partsOf, restorePolicies } from "../../worker/domain/model/policies.ts";
 import type { AwaitedConversions } from "../log/awaited.ts";
 import { type EventLine, LogMismatch } from "../log/event-line.ts";
 import type { ShardNeeds } from "../log/needs.ts";
@@ -69,5 +69,3 @@ export class ReplayedShard {
     this.ledger.rollBack(to, config);
   }
 }
-
-export const partsOf = (policies: Policies): Uint8Array[] => policies.map((recommender) => recommender.snapshot());

@@ -232,6 +232,11 @@ export class Core {
     return this.memory.copy(at, h.dimension);
   }
 
+  /** Replaces the precision of the prior (packed). Call `ridgeRefactor` afterwards. */
+  ridgeSetPrior(h: RidgeHandle, precision: Float64Array): void {
+    check(this.exports.ridgeSetPrior(h.pointer, this.memory.put(exactly(precision, triangle(h.dimension)))));
+  }
+
   ridgeRefactor(h: RidgeHandle): void {
     check(this.exports.ridgeRefactor(h.pointer));
   }
@@ -261,11 +266,11 @@ export class Core {
     this.exports.ridgeTouch(h.pointer);
   }
 
-  /** A^-1 times each of the `count` rows of `vectors`, and the trace of A^-1, with A = `gram` (packed) + ridge I. */
-  shrunkSolve(gram: Float64Array, ridge: number, vectors: Float64Array, count: number): { solved: Float64Array; trace: number } {
+  /** A^-1 times each of the `count` rows of `vectors`, and the diagonal of A^-1, with A = `gram` (packed) + ridge I. */
+  shrunkSolve(gram: Float64Array, ridge: number, vectors: Float64Array, count: number): { solved: Float64Array; variances: Float64Array } {
     const d = vectors.length / count;
-    const [sums, solved, trace] = this.memory.place([exactly(gram, triangle(d)), vectors], [1]);
-    check(this.exports.shrunkSolve(sums, d, ridge, solved, count, trace));
-    return { solved: this.memory.copy(solved, vectors.length), trace: this.memory.copy(trace, 1)[0] };
+    const [sums, solved, variances] = this.memory.place([exactly(gram, triangle(d)), vectors], [d]);
+    check(this.exports.shrunkSolve(sums, d, ridge, solved, count, variances));
+    return { solved: this.memory.copy(solved, vectors.length), variances: this.memory.copy(variances, d) };
   }
 }

@@ -32,6 +32,7 @@ export interface CoreExports {
   ridgeReward(h: Pointer, x: Pointer, delta: number): Status;
   ridgeEstimate(h: Pointer, out: Pointer): Status;
   ridgeRefactor(h: Pointer): Status;
+  ridgeSetPrior(h: Pointer, prior: Pointer): Status;
   ridgeState(h: Pointer): Pointer;
   ridgeSums(h: Pointer): Pointer;
   ridgeTouch(h: Pointer): void;
@@ -46,7 +47,7 @@ export interface CoreExports {
   ridgeSample(h: Pointer, normals: Pointer, scale: number, out: Pointer): Status;
   ridgeScore(h: Pointer, xs: Pointer, k: number, means: Pointer, widths: Pointer): Status;
 
-  shrunkSolve(gram: Pointer, d: number, ridge: number, vectors: Pointer, count: number, trace: Pointer): Status;
+  shrunkSolve(gram: Pointer, d: number, ridge: number, vectors: Pointer, count: number, variances: Pointer): Status;
 
   gpCreate(d: number, kernel: number, params: Pointer, noiseVariance: number, capacity: number): Pointer;
   gpRelease(h: Pointer): void;

@@ -24,6 +24,10 @@ interface Layout {
 const HASHED = 1 / 4;
 /** Added to a hash whose component is taken: 2^32 divided by the golden ratio. */
 const NEXT = 0x9e3779b9;
+/** Every eighth shared component is for terms of contexts alone, from 64 components on. */
+const [CONTEXTS, LEAST_APART] = [8, 64];
+/** Most blocks of products. */
+const MOST_BLOCKS = 252;
 /** Number of buckets of hashes, as a power of two. */
 const BUCKET_BITS = 13;
 
@@ -40,9 +44,11 @@ export function restOf(category: string): string {
 /**
  * The components of an encoded vector. Component 0 is the constant. Exact components, each of one term, come next: those of declared
  * numbers, then those of the vocabulary. Products of a visitor's number with an entry of the vocabulary have the last components, from
- * the end on. All other terms share the rest, by the bucket of their hash.
+ * the end on. Entries for whose products there is no room share those of earlier entries, with the same number. All other terms share the
+ * rest, by the bucket of their hash: terms of contexts some of it, products and terms of actions the others.
  *
- * A vocabulary that grows takes components from the rest, and then from the products of its last entries. All others stay.
+ * A vocabulary that grows takes components from the rest, and then from the products of its last entries. All others stay, but for the
+ * products that share components, whenever there is room for half as many entries only.
  */
 export class Components {
   readonly dimension: number;
@@ -83,7 +89,8 @@ export class Components {
     const free = room - placed.length;
     this.visitors = visitors.map((feature) => stemOf("context", feature));
     this.#entries = new Map(categories.map(([feature, category], i) => [stemOf("action", feature) + restOf(category), i]));
-    if (interactions === "all") this.productCount = Math.min(categories.length * visitors.length, free);
+    if (interactions === "all")
+      this.productCount = Math.min(categories.length, Math.floor(free / (visitors.length || 1))) * visitors.length;
     else {
       const multiplied = new Map<number, number>();
       categories.slice(0, free).forEach(([feature], entry) => {
@@ -117,11 +124,18 @@ export class Components {
     return this.#entries.get(stem + rest);
   }
 
-  /** The component of its own that the product of a visitor's number with an entry has. */
+  /** The component that the product of a visitor's number with an entry has. Undefined: it shares one with other terms. */
   product(visitor: number, entry: number): number | undefined {
-    const place = entry * this.visitors.length + visitor;
-    const index = this.#multiplied ? this.#multiplied.get(place) : place;
+    const count = this.visitors.length;
+    const place = entry * count + visitor;
+    const index = this.#multiplied ? this.#multiplied.get(place) : this.#folded(entry) * count + visitor;
     return index !== undefined && index < this.productCount ? this.dimension - 1 - index : undefined;
+  }
+
+  /** The entry whose products have the components of an entry's: itself while there is room, then the rest by a power of two. */
+  #folded(entry: number): number {
+    const room = this.productCount / this.visitors.length;
+    return entry < room ? entry : entry & ((1 << (31 - Math.clz32(room))) - 1);
   }
 
   /** The shared component of a hash: that of its bucket. */
@@ -132,12 +146,43 @@ export class Components {
   /** The shared component of each bucket. Where the component of a bucket's hash is an exact one, the hash is hashed again. */
   get buckets(): Uint16Array {
     this.#buckets ??= Uint16Array.from({ length: 1 << BUCKET_BITS }, (_, bucket) => {
-      const end = this.dimension - this.productCount;
       let hash = mixed(bucket);
-      while (hash % this.dimension < this.#shared || hash % this.dimension >= end) hash = mixed(hash + NEXT);
+      while (!this.#isShared(hash % this.dimension, "action")) hash = mixed(hash + NEXT);
       return hash % this.dimension;
     });
     return this.#buckets;
+  }
+
+  /** The shared component of a term that is no product. */
+  hashedTerm(side: Side, hash: number): number {
+    if (side === "action" || this.dimension < LEAST_APART) return this.hashed(hash);
+    let own = hash;
+    while (!this.#isShared(own % this.dimension, side)) own = mixed(own + NEXT);
+    return own % this.dimension;
+  }
+
+  /** Whether terms of a side share a component. */
+  #isShared(place: number, side: Side): boolean {
+    if (place < this.#shared || place >= this.dimension - this.productCount) return false;
+    return this.dimension < LEAST_APART || (place % CONTEXTS === 0) === (side === "context");
+  }
+
+  /**
+   * The block of each component: 0 for the constant, 1 for terms of actions, 2 for terms of contexts, 3 for shared components, and from 4 on
+   * products, a block for each number of visitors.
+   */
+  get blocks(): number[] {
+    const end = this.dimension - this.productCount;
+    const contexts = new Set(Array.from(this.#exact).flatMap(([name, place]) => (name.startsWith(stemOf("context", "")) ? [place] : [])));
+    // In the order of their components.
+    const products = this.#multiplied && Array.from(this.#multiplied.keys());
+    return Array.from({ length: this.dimension }, (_, place) => {
+      if (place === 0) return 0;
+      const index = this.dimension - 1 - place;
+      if (place >= end) return 4 + (((products?.[index] ?? index) % this.visitors.length) % MOST_BLOCKS);
+      if (place >= this.#shared) return this.dimension >= LEAST_APART && place % CONTEXTS === 0 ? 2 : 3;
+      return contexts.has(place) ? 2 : 1;
+    });
   }
 
   /** Takes the buckets that another process has computed for the same components. @throws {SnapshotError} code `malformed` for others. */

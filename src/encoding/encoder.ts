@@ -42,10 +42,15 @@ export interface AmongOptions<Action = NamedFeatures> {
 export interface Encoder {
   /** The given options, and the version. */
   readonly options: EncoderOptions & { readonly version: typeof ENCODER_VERSION };
-  /** Components of one term each, the constant among them. The others are shared by hashing. */
+  /** Components of one term each, or of one visitor's number, the constant among them. The others are shared by hashing. */
   readonly exact: number;
   /** Entries of the vocabulary that share a component, because there was no room for one of their own. */
   readonly unplaced: number;
+  /**
+   * The block of each component, for `blocks` of a delay-aware linear policy: 0 for the constant, 1 for terms of actions, 2 for terms of
+   * contexts, 3 for components that products share, and from 4 on a block for the products of each number of visitors. **Shapes:** d.
+   */
+  readonly blocks: readonly number[];
   /**
    * Turns the features of a context and of an action into one vector. Its components are multiples of 2^-12. Its length is 1 at
    * most, as long as no terms share components and no products of numbers are centred. Otherwise it is about 1, and never above 4.
@@ -79,8 +84,8 @@ const MOST_ENTRIES = 65_536;
  * An encoder of named features. It adds a constant, each feature, and each interaction.
  *
  * The constant, declared numbers and the categories of `vocabulary` have components of their own, and so have the products of these
- * categories with a visitor's numbers. All other terms share components by feature hashing (Weinberger et al., ICML 2009). Shared
- * components get no negative numbers, so no two terms cancel.
+ * categories with a visitor's numbers. Where there is no room for all products, several categories share those of a number. All other terms
+ * share components by feature hashing (Weinberger et al., ICML 2009). These get no negative numbers, so no two terms cancel.
  *
  * @example
  * const { encode } = encoder({ dimension: 64, numeric: { price: { min: 0, max: 500 } }, interactions: [["country", "brand"]] });
@@ -126,6 +131,9 @@ export function encoder(options: EncoderOptions): Encoder {
     options: { ...structuredClone(options), version: ENCODER_VERSION },
     exact: components.exactCount,
     unplaced: components.unplaced,
+    get blocks() {
+      return components.blocks;
+    },
     encode({ context = {}, action = {} }) {
       const [left, right] = [readerOf("context").terms(context), readerOf("action").terms(action)];
       checkedProducts(left, right, interactions);

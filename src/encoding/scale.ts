@@ -2,9 +2,9 @@
 
 /**
  * The present version of the encoder. 1 hashed with random signs, and had neither a constant nor components of one term. 2 hashed the names of
- * products, and divided by the length of the sum.
+ * products, and divided by the length of the sum. 3 hashed contexts and products into the same components.
  */
-export const ENCODER_VERSION = 3;
+export const ENCODER_VERSION = 4;
 
 /** Scale of the constant. */
 export const CONSTANT = 1 / 4;

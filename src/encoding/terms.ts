@@ -148,7 +148,7 @@ export class TermReader {
     const visitor = rest === "" ? this.#components.visitors.indexOf(stem) : -1;
     return {
       ...{ stem, rest, hash, isExact: exact !== undefined, entry: this.#components.entry(stem, rest) },
-      place: exact ?? this.#components.hashed(hash),
+      place: exact ?? this.#components.hashedTerm(this.#side, hash),
       visitor: visitor < 0 ? undefined : visitor,
     };
   }
@@ -167,12 +167,12 @@ function grouped(terms: readonly Term[], names: readonly string[]): ReadonlyMap<
 /** Adds the product of two terms to its component. */
 export function addProduct(sum: TermSum, first: Term, second: Term, components: Components): void {
   const own = ownProduct(first, second, components) ?? ownProduct(second, first, components);
-  // A number is centred where the product has a component of its own. Its other factor is a category, which is 1.
+  // A number is centred where the component is for its products alone. Its other factor is a category, which is 1.
   if (own !== undefined) sum.add(own, PRODUCT * (2 * (isNumber(first) ? first : second).factor - 1));
   else sum.add(components.hashed(productHash(first.hash, second.hash)), PRODUCT * (first.factor * second.factor));
 }
 
-/** The component of its own that the product of a visitor's number with an entry of the vocabulary has. */
+/** The component for products of a visitor's number that the product with an entry of the vocabulary has. */
 function ownProduct({ visitor }: Term, { entry }: Term, components: Components): number | undefined {
   return visitor === undefined || entry === undefined ? undefined : components.product(visitor, entry);
 }

@@ -6,6 +6,7 @@ import type { GoalChange, GoalOutcomes } from "../model/goals/goal.ts";
 import type { Factor } from "../model/goals/goal-ridges.ts";
 import { type RewardRange, rangeOf, statedInterval, statedMean } from "../model/goals/stated.ts";
 import type { Interval } from "../model/linear/interval.ts";
+import { parseBlocks } from "../model/linear/maturing-ridge-settings.ts";
 import type { RateChange } from "../model/linear/rate-changes.ts";
 import type { AppendedImpression, ReportedDelay } from "../model/posterior.ts";
 import {
@@ -258,6 +259,16 @@ export class Policy {
     throw new UnsupportedError("no-goals", `${this.id} was not started with goals that it learns one by one`);
   }
 
+  /**
+   * Replaces the blocks of features, which an encoder has changed with its vocabulary. Sums stay as they are, and snapshots keep the blocks.
+   * Changes nothing in a policy without blocks, such as a Gaussian process.
+   * @param blocks as the option `blocks` of `delayLinTs`. @throws {UnsupportedError} code `only-decides` for a publication.
+   */
+  regroup(blocks: readonly number[]): void {
+    const { regroup } = this.#learning();
+    if (regroup) regroup.call(this.#rule.state, parseBlocks(blocks, this.dimension));
+  }
+
   /** Whether the policy takes a prior. */
   get takesPrior(): boolean {
     return this.#rule.state.prior !== undefined;
@@ -271,7 +282,7 @@ export class Policy {
    */
   prior(products: readonly PriorProduct[]): void {
     const state = this.#learning();
-    if (!state.prior) throw new UnsupportedError("no-prior", `${this.id} takes no prior: expected a policy such as bestsellers`);
+    if (!state.prior) throw new UnsupportedError("no-prior", `${this.id} takes no prior: expected a policy such as delay-lin-ts`);
     if (!Array.isArray(products)) throw wrongType("products", "an array", products);
     const d = this.dimension;
     const points = new Float64Array(products.length * d);

@@ -52,6 +52,8 @@ export interface State {
    * impressions that brought them, or shares of these. It fades as own evidence comes. Absent if the state takes no prior.
    */
   prior?(points: Float64Array, sales: Float64Array, views: Float64Array, ids: readonly string[]): void;
+  /** See `Policy.regroup`. Absent if blocks of features do not matter. */
+  regroup?(blocks: readonly number[]): void;
   /** Absent for a rule without a posterior. */
   predict?(points: Float64Array): Moments;
   /** As `Policy.interval`. Absent for a rule that does not count products. */

@@ -34,6 +34,6 @@ export const delayLinTsFacts: PolicyFacts = {
   required: { dimension: 2 },
   defaults: MATURED,
   delayOffset: 0,
-  stateVersion: 6,
+  stateVersion: 8,
   regret: { policy: delayLinTs({ dimension: 3 }), feedback: "conversions", runs: 16, mean: 12.93, deviation: 5.85 },
 };

@@ -26,6 +26,6 @@ export const delayLinUcbFacts: PolicyFacts = {
   required: { dimension: 2 },
   defaults: MATURED,
   delayOffset: 0,
-  stateVersion: 5,
+  stateVersion: 7,
   regret: { policy: delayLinUcb({ dimension: 3 }), feedback: "conversions", runs: 16, mean: 10.27, deviation: 5.69 },
 };

@@ -86,6 +86,7 @@ export const MATURED = {
   forgetting: "changes",
   rewards: "linear",
   delayComponents: 0,
+  blocks: [],
 };
 export const LEARNT = { dimension: 2, contextDimension: 0, capacity: 600, domain: null, rewards: "gaussian", forgetting: null };
 export const LENGTHSCALES = [0.1 * Math.sqrt(2), 0.1 * Math.sqrt(2)];

@@ -100,7 +100,7 @@ export const encoderOptions = {
   vocabulary: v.optional(v.array(v.union([v.strictTuple([v.string()]), v.strictTuple([v.string(), v.string()])]))),
 };
 /** With the version that learnt vectors are of. */
-const encoder = fields({ version: v.literal(3), ...encoderOptions });
+const encoder = fields({ version: v.literal(4), ...encoderOptions });
 
 export const modelOptions = {
   window: { schema: window, change: "relearning" },

@@ -127,6 +127,15 @@ export class GoalRidges {
     return isInMs(this.#window) ? { features, slot, round, now: (now as number) + start } : { features, slot, round: round + start };
   }
 
+  /** Products that sell more reach the first stages more often. Later stages are shares of these. */
+  prior(points: Float64Array, sales: Float64Array, views: Float64Array): void {
+    for (const [ridge, { parent }] of this.#used()) if (parent === undefined) ridge.prior(points, sales, views);
+  }
+
+  regroup(blocks: readonly number[]): void {
+    for (const [ridge] of this.#used()) ridge.regroup(blocks);
+  }
+
   /** As `MaturingRidge.change`: the most probable of all goals. */
   get change(): RateChange | undefined {
     const changes = this.#used().flatMap(([{ change }]) => change ?? []);

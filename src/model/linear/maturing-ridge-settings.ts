@@ -1,11 +1,11 @@
-import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber } from "../../values/argument.ts";
+import { finiteNumber, oneOf, onlyKeys, outOfRange, positiveNumber, wholeNumber, wrongType } from "../../values/argument.ts";
 import { type ForgettingSettings, parseForgetting } from "../delay/forgetting.ts";
 
 /** Options of a delay-aware linear policy. */
 export interface MaturingRidgeSettings {
   /** Features per candidate (d). */
   readonly dimension: number;
-  /** Ridge of the variance, and the least ridge of the mean, default 0.1. */
+  /** Ridge of main effects in the variance, and the least ridge of the mean, default 0.1. */
   readonly ridge?: number;
   /**
    * Factor on the standard deviation of the samples, or on the bonus. It is multiplied by the root of log(2 + n / d) after n impressions
@@ -14,7 +14,7 @@ export interface MaturingRidgeSettings {
    */
   readonly exploration?: number;
   /**
-   * "evidence": the data choose the ridge of the mean, again whenever impressions have grown by a fifth. "fixed": `ridge`. Default
+   * "evidence": the data choose the ridges, again whenever impressions have grown by a fifth. "fixed": `ridge`. Default
    * "evidence"; with "bernoulli" rewards "fixed".
    */
   readonly shrinkage?: "evidence" | "fixed";
@@ -43,9 +43,25 @@ export interface MaturingRidgeSettings {
    * share a distribution of delays. With "bernoulli" rewards, delays have one distribution for all.
    */
   readonly delayComponents?: number;
+  /**
+   * The block of each feature, as `Encoder.blocks` has it: 0 for a constant, 1 for main effects of actions, 2 for those of contexts, and 3 to
+   * 255 for interactions. With `shrinkage: "evidence"` each block has a ridge of its own, so that useless interactions shrink to nothing.
+   * Products are then shrunk towards the rate that they have in common: that of the constant, or without one the rate that the policy finds.
+   * Default: one block, shrunk towards the average visitor's product. **Shapes:** d.
+   */
+  readonly blocks?: readonly number[];
 }
 
 export type ParsedMaturingRidge = Required<MaturingRidgeSettings>;
+
+/** @throws {TypeError | RangeError} unless there is a block for each feature, or none at all. */
+export function parseBlocks(blocks: ArrayLike<number>, dimension: number): readonly number[] {
+  if (typeof blocks?.length !== "number")
+    throw wrongType("blocks", `an array of ${dimension} numbers, such as an encoder's blocks`, blocks);
+  if (blocks.length > 0 && blocks.length !== dimension)
+    throw outOfRange("blocks", `${dimension} numbers, one for each feature, or none`, `${blocks.length}`);
+  return Array.from(blocks, (each, i) => wholeNumber(`blocks[${i}]`, each, 0, 255));
+}
 
 /** Most features with "changes" by default. With more, a year of intervals would take more than 10 MB. */
 const MOST_BY_CHANGES = 256;
@@ -62,6 +78,7 @@ export function parseMaturingRidge(options: MaturingRidgeSettings): ParsedMaturi
     "forgetting",
     "rewards",
     "delayComponents",
+    "blocks",
   ]);
   const dimension = wholeNumber("dimension", options.dimension, 1, 4096);
   const shrinkage = oneOf("shrinkage", options.shrinkage ?? (rewards === "bernoulli" ? "fixed" : "evidence"), ["evidence", "fixed"]);
@@ -76,5 +93,6 @@ export function parseMaturingRidge(options: MaturingRidgeSettings): ParsedMaturi
     forgetting: forgetting === "changes" ? forgetting : parseForgetting(forgetting),
     rewards,
     delayComponents: wholeNumber("delayComponents", options.delayComponents ?? 0, 0, 4096),
+    blocks: parseBlocks(options.blocks ?? [], dimension),
   };
 }

@@ -18,7 +18,8 @@ import { MaturedScores } from "./matured-scores.ts";
 import type { ParsedMaturingRidge } from "./maturing-ridge-settings.ts";
 import { type RateChange, RateChanges } from "./rate-changes.ts";
 import { Ridge } from "./ridge.ts";
-import { ChosenRidge } from "./shrinkage.ts";
+import { SalesPrior, type ScaledPrior, TASTE, withPrior } from "./sales-prior.ts";
+import { ChosenRidges, type RidgeSums } from "./shrinkage.ts";
 import { triangle } from "./vector.ts";
 
 /** With up to this many features the mean is solved after every change, with twice as many after every second impression. */
@@ -40,7 +41,7 @@ export interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "explora
  * reward of an examined impression: B = sum reward x has the expectation sum e x x^T theta.
  * **Source:** the position-based model; Lagree, Vernade, Cappe 2016, *Multiple-play bandits in the position-based model*, section 3.
  *
- * Each of its ideas has a file: the correction of the mean for delays (`DelayCorrection`), the ridge of the mean (`ChosenRidge`),
+ * Each of its ideas has a file: the correction of the mean for delays (`DelayCorrection`), the ridges (`ChosenRidges`),
  * the delays and rewards of single products (`OwnLaws`), the likelihood of a reward (`Likelihood`), forgetting (`RateChanges` or `Halving`), when
  * the mean is solved (`CorrectedMean`), the scores of candidates (`MaturedScores`), and the averages of products (`ProductAverages`).
  */
@@ -51,7 +52,7 @@ export class MaturingRidge {
   /** Over all impressions. Pending ones count as a reward of zero. */
   readonly #posterior: Ridge;
   readonly #correction: DelayCorrection;
-  readonly #ridge: ChosenRidge;
+  readonly #ridges: ChosenRidges;
   readonly #likelihood: Likelihood;
   readonly #halving: Halving;
   readonly #changes: RateChanges | undefined;
@@ -64,9 +65,14 @@ export class MaturingRidge {
   /** Range of the mean reward of an impression. */
   readonly #range: MaturingRidgeOptions["reward"];
   #impressions = 0;
+  #prior: SalesPrior | undefined;
+  /** Impressions of the prior in the variance, for each conversion. */
+  #scale = 0;
+  readonly #core: Core;
 
   constructor(core: Core, window: Window, options: MaturingRidgeOptions) {
-    const { dimension: d, ridge, shrinkage, forgetting, rewards, delayComponents, knownDelay } = options;
+    const { dimension: d, ridge, shrinkage, forgetting, rewards, delayComponents, knownDelay, blocks } = options;
+    this.#core = core;
     const byChanges = forgetting === "changes";
     this.orderInvariant = rewards === "linear" && (forgetting === null || byChanges);
     this.#likelihood = likelihoodOf(core, options);
@@ -84,14 +90,15 @@ export class MaturingRidge {
       () => this.#correction.curve(),
       () => Math.min(this.#impressions, this.#halving.halfLife),
     );
-    this.#ridge = new ChosenRidge(core, { shrinkage, ridge, likelihood: this.#likelihood, halfLife: this.#halving.halfLife });
-    this.#changes = byChanges ? new RateChanges(core, d, this.#ridge, this.#likelihood) : undefined;
+    this.#ridges = new ChosenRidges(core, { shrinkage, ridge, likelihood: this.#likelihood, halfLife: this.#halving.halfLife, blocks });
+    this.#changes = byChanges ? new RateChanges(core, d, this.#ridges, this.#likelihood) : undefined;
     const interval = shrinkage === "evidence" || rewards === "bernoulli" ? Math.ceil(d / SOLVED_AT_ONCE) : 1;
     this.#mean = new CorrectedMean(this.#posterior, new Ridge(core, { dimension: d, ridge, derived: true }), interval, () => {
       const sums = this.#matured();
+      const all = this.#withPrior(sums);
       return {
-        gram: this.#ridge.shrunk(sums),
-        moment: sums.moment,
+        gram: this.#ridges.shrunk(all, this.#ridges.level(all)),
+        moment: all.moment,
         spread: this.#likelihood.spread(sums),
         level: this.#likelihood.level?.(sums) ?? 0,
       };
@@ -116,7 +123,7 @@ export class MaturingRidge {
     this.#laws.append(features, moment, examination, clock);
     this.#impressions++;
     const replaced = this.#forget();
-    this.#ridge.choose(this.#impressions, () => this.#centred());
+    if (this.#ridges.choose(this.#impressions, () => this.#centred())) this.#explore();
     const slot = this.#halving.times;
     const halved = this.#impressions >= this.#halving.next;
     if (halved) this.#halve();
@@ -162,7 +169,7 @@ export class MaturingRidge {
     const weights = this.#changes.weights(this.#correction);
     if (![...weights, ...this.#correction.weights].some((weight) => weight < 1)) return false;
     this.#weigh(weights);
-    this.#ridge.hasten(this.#impressions, this.#correction.impressions);
+    this.#ridges.hasten(this.#impressions, this.#correction.impressions);
     return true;
   }
 
@@ -177,6 +184,52 @@ export class MaturingRidge {
     const { weights } = this.#correction;
     const first = changedAt(weights);
     return first === undefined ? undefined : { since: this.#correction.intervals()[first].start, probability: 1 - weights[0] };
+  }
+
+  /** Gives the variance its ridges, and what is known from before. `had`: whether the variance has a prior of its own. **Cost:** O(d^3). */
+  #explore(had = this.#scale > 0): void {
+    this.#scale = this.#scaledPrior(this.#matured())?.scale ?? 0;
+    if (this.#setPrior(had)) this.#posterior.refactor();
+  }
+
+  /** Returns whether the variance has a prior of its own, or `had` one that is now replaced. */
+  #setPrior(had = false): boolean {
+    const ridges = this.#ridges.variance(TASTE * this.#scale);
+    if (!ridges && !this.#prior && !had) return false;
+    this.#posterior.setPrior(
+      ridges ?? new Float64Array(this.#posterior.dimension).fill(this.#ridges.least),
+      this.#scale,
+      this.#prior?.gram,
+    );
+    return true;
+  }
+
+  #scaledPrior(sums: MaturedSums): ScaledPrior | undefined {
+    return this.#prior?.scaled(sums, this.#likelihood, this.#likelihood.spread(sums));
+  }
+
+  /** Sums with what is known from before. */
+  #withPrior(sums: MaturedSums): RidgeSums {
+    const prior = this.#scaledPrior(sums);
+    return prior ? withPrior(sums, prior) : sums;
+  }
+
+  /** See `Policy.prior`. **Cost:** O(k d^2 + d^3). */
+  prior(points: Float64Array, sales: Float64Array, views: Float64Array): void {
+    const prior = SalesPrior.of(this.#core, points, sales, views);
+    // The same again changes nothing, not even how far ridges have come.
+    if (prior?.key === this.#prior?.key) return;
+    this.#prior = prior;
+    this.#ridges.refactor(this.#impressions, this.#centred());
+    this.#explore();
+    this.#mean.refactor(this.#impressions);
+  }
+
+  /** See `Policy.regroup`. **Cost:** O(d^3). */
+  regroup(blocks: readonly number[]): void {
+    if (!this.#ridges.regroup(blocks)) return;
+    this.#explore(true);
+    this.#mean.changed();
   }
 
   #halve(): void {
@@ -209,9 +262,9 @@ export class MaturingRidge {
   }
 
   /** The sums from which the ridge is chosen. */
-  #centred(): MaturedSums {
+  #centred(): RidgeSums {
     const sums = this.#matured();
-    return this.#likelihood.centred?.(sums) ?? sums;
+    return this.#withPrior(this.#likelihood.centred?.(sums) ?? sums);
   }
 
   #matured(): MaturedSums {
@@ -284,17 +337,18 @@ export class MaturingRidge {
     this.#laws.refactor();
     if (this.#changes) this.#weigh(this.#correction.weights.fill(1));
     else this.#posterior.refactor();
-    this.#ridge.refactor(this.#impressions, this.#centred());
+    this.#ridges.refactor(this.#impressions, this.#centred());
     if (this.#changes) {
       this.#changes.prepare();
       this.#changes.postpone(this.#impressions);
       const weights = this.#changes.weights(this.#correction);
       if (weights.some((weight) => weight < 1)) {
         this.#weigh(weights);
-        this.#ridge.refactor(this.#impressions, this.#centred());
-        this.#ridge.hasten(this.#impressions, this.#correction.impressions);
+        this.#ridges.refactor(this.#impressions, this.#centred());
+        this.#ridges.hasten(this.#impressions, this.#correction.impressions);
       }
     }
+    this.#explore();
     this.#mean.refactor(this.#impressions);
   }
 
@@ -310,7 +364,10 @@ export class MaturingRidge {
   save(writer: SnapshotWriter): void {
     const { times, next } = this.#halving;
     this.#posterior.save(writer);
-    writer.numbers([this.#impressions, times, next, this.#ridge.value, this.#ridge.due]);
+    writer.numbers([this.#impressions, times, next]);
+    this.#ridges.save(writer);
+    writer.numbers(this.#prior ? [this.#scale] : []);
+    this.#prior?.save(writer);
     this.#correction.save(writer);
     this.#laws.save(writer);
     this.#amounts?.save(writer);
@@ -320,11 +377,16 @@ export class MaturingRidge {
   }
 
   load(reader: SnapshotReader): void {
-    const [halving, ridge] = [this.#halving, this.#ridge];
+    const halving = this.#halving;
     this.#posterior.load(reader);
-    [this.#impressions, halving.times, , ridge.value, ridge.due] = reader.numbers(5);
+    [this.#impressions, halving.times] = reader.numbers(3);
+    this.#ridges.load(reader, this.#posterior.dimension);
+    const [scale] = reader.numbers();
+    this.#scale = scale ?? 0;
+    this.#prior = scale === undefined ? undefined : SalesPrior.load(reader, this.#posterior.dimension);
+    this.#setPrior();
     for (const count of [this.#impressions, halving.times]) counted("count", count);
-    if (ridge.value < ridge.least || !Number.isFinite(halving.next)) throw malformed();
+    if (!Number.isFinite(halving.next)) throw malformed();
     this.#correction.load(reader);
     this.#laws.load(reader);
     this.#amounts?.load(reader);

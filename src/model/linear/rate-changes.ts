@@ -4,7 +4,7 @@ import type { Core } from "../../core/core.ts";
 import type { DelayCorrection, Interval, MaturedSums } from "./delay-correction.ts";
 import type { Likelihood } from "./likelihood.ts";
 import { Ridge } from "./ridge.ts";
-import type { ChosenRidge } from "./shrinkage.ts";
+import type { ChosenRidges } from "./shrinkage.ts";
 import { product } from "./vector.ts";
 
 /** A change of rates that is more likely than none. */
@@ -52,22 +52,22 @@ interface Evidence {
 export class RateChanges {
   readonly #core: Core;
   readonly #dimension: number;
-  readonly #ridge: ChosenRidge;
+  readonly #ridges: ChosenRidges;
   readonly #likelihood: Likelihood;
   #workspace: Ridge | undefined;
   /** Impressions at the next search. */
   due = FIRST;
 
-  constructor(core: Core, dimension: number, ridge: ChosenRidge, likelihood: Likelihood) {
+  constructor(core: Core, dimension: number, ridges: ChosenRidges, likelihood: Likelihood) {
     this.#core = core;
-    this.#ridge = ridge;
+    this.#ridges = ridges;
     this.#likelihood = likelihood;
     this.#dimension = dimension;
   }
 
   /** Takes the memory of searches, which a policy that only decides does without. Call it before the first search. */
   prepare(): void {
-    this.#workspace ??= new Ridge(this.#core, { dimension: this.#dimension, ridge: this.#ridge.least, derived: true });
+    this.#workspace ??= new Ridge(this.#core, { dimension: this.#dimension, ridge: this.#ridges.least, derived: true });
   }
 
   /** Puts off the next search until impressions have grown by a thirty-second, and by a quarter of the features. */
@@ -99,7 +99,9 @@ export class RateChanges {
     const all = correction.zero();
     for (const each of intervals) each.addTo(all);
     const sums = correction.sumsOf(all);
-    const evidence = (total: Float64Array): Evidence => this.#evidence(correction.sumsOf(total), sums);
+    // All parts have the level of all impressions.
+    const level = this.#ridges.level(sums);
+    const evidence = (total: Float64Array): Evidence => this.#evidence(correction.sumsOf(total), sums, level);
     const before: Evidence[] = [];
     let total = correction.zero();
     for (let i = 0; before.length < places.length; i++) {
@@ -113,7 +115,7 @@ export class RateChanges {
       if (places[places.length - 1 - after.length] === i) after.unshift(evidence(total));
     }
     const whole = evidence(all);
-    const prior = this.#priorSize(sums);
+    const prior = this.#ridges.logDeterminant(this.#dimension, level);
     return places.map((place, i) => {
       const fit = before[i].fit + after[i].fit - whole.fit;
       const size = before[i].size + after[i].size - whole.size - prior;
@@ -123,19 +125,12 @@ export class RateChanges {
     });
   }
 
-  /** The evidence of a part, without the prior's part of the size. All parts have the level of `all` impressions. */
-  #evidence(part: MaturedSums, all: MaturedSums): Evidence {
-    const { count, rewards, level } = all;
+  /** The evidence of a part of `all` impressions, without the prior's part of the size. */
+  #evidence(part: MaturedSums, { count, rewards }: MaturedSums, level: Float64Array | undefined): Evidence {
     const moment = this.#likelihood.moment({ ...part, count, rewards });
     const workspace = this.#workspace as Ridge;
-    workspace.replace(this.#ridge.shrunk({ ...part, level }), moment);
+    workspace.replace(this.#ridges.shrunk(part, level), moment);
     return { fit: product(moment, workspace.estimate()), size: workspace.logDeterminant() };
-  }
-
-  #priorSize({ level }: MaturedSums): number {
-    const { value, least } = this.#ridge;
-    const levels = this.#likelihood.level || product(level, level) === 0 ? 0 : 1;
-    return (level.length - levels) * this.#core.log(value) + levels * this.#core.log(least);
   }
 
   /** Variance of the noise, if rates change at the start of interval `place`. */

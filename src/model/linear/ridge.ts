@@ -14,7 +14,8 @@ import { product, triangle } from "./vector.ts";
 export const ridgeNumbers = ({ dimension: d }: { readonly dimension: number }): number => d * (d + 2);
 
 /**
- * Ridge regression of rewards on features, theta = V^-1 B with V = ridge I + sum x x^T and B = sum reward x.
+ * Ridge regression of rewards on features, theta = V^-1 B with V = P + sum x x^T and B = sum reward x. The prior's precision P is ridge I,
+ * unless `setPrior` replaces it.
  *
  * An impression changes V, and a conversion changes B. Both are sums, so neither depends on the order of the other. They are exact for
  * features and rewards that are multiples of 2^-12, as `ExactSums`.
@@ -24,7 +25,8 @@ export class Ridge implements Posterior {
   readonly dimension: number;
   readonly #core: Core;
   readonly #handle: RidgeHandle;
-  readonly #ridge: number;
+  /** Diagonal of P, without the impressions of a prior: d. */
+  #ridges: Float64Array;
   /** Moments of the last call. Calls with as many points reuse the arrays. */
   #moments: Moments = { mean: new Float64Array(0), deviation: new Float64Array(0) };
   /** Pairs of draws that the core holds for the present V. */
@@ -41,7 +43,7 @@ export class Ridge implements Posterior {
   constructor(core: Core, options: { readonly dimension: number; readonly ridge: number; readonly derived?: boolean }) {
     this.dimension = options.dimension;
     this.#core = core;
-    this.#ridge = options.ridge;
+    this.#ridges = new Float64Array(options.dimension).fill(options.ridge);
     this.#derived = options.derived ?? false;
     this.#handle = core.ridgeCreate(options.dimension, options.ridge);
   }
@@ -155,12 +157,23 @@ export class Ridge implements Posterior {
     this.#rows = undefined;
   }
 
-  /** Number of features that impressions have had: each counts by its share of V that is not the ridge. **Cost:** O(d). */
+  /** Number of features that impressions have had: each counts by its share of V that is not the prior's. **Cost:** O(d). */
   features(): number {
     const { gram } = this.#core.ridgeSums(this.#handle);
     let sum = 0;
-    for (let i = 0, at = 0; i < this.dimension; at += ++i + 1) sum += gram[at] / (gram[at] + this.#ridge);
+    for (let i = 0, at = 0; i < this.dimension; at += ++i + 1) sum += gram[at] / (gram[at] + this.#ridges[i]);
     return sum;
+  }
+
+  /**
+   * Replaces P by a diagonal of `ridges` (d), plus `scale` times `gram` (packed). No ridge may be below that of the start. Call `refactor` or
+   * `load` afterwards.
+   */
+  setPrior(ridges: Float64Array, scale = 0, gram?: Float64Array): void {
+    this.#ridges = ridges;
+    const precision = gram?.map((each) => scale * each) ?? new Float64Array(triangle(ridges.length));
+    for (let i = 0; i < ridges.length; i++) precision[triangle(i + 1) - 1] += ridges[i];
+    this.#core.ridgeSetPrior(this.#handle, precision);
   }
 
   /** Rebuilds L from V. **Cost:** O(d^3). */
@@ -169,7 +182,7 @@ export class Ridge implements Posterior {
     this.redraw();
   }
 
-  /** Replaces the sums: V without its ridge (packed lower triangle), and B. **Cost:** O(d^3). */
+  /** Replaces the sums: V without its prior (packed lower triangle), and B. **Cost:** O(d^3). */
   replace(gram: Float64Array, moment: Float64Array): void {
     this.#core.ridgeLoad(this.#handle, { gram, moment, factor: new Float64Array(gram.length).fill(1) });
     this.#sums = undefined;
@@ -243,7 +256,7 @@ export class Ridge implements Posterior {
     this.redraw();
   }
 
-  /** The sums alone: V without its ridge (packed lower triangle), then B. */
+  /** The sums alone: V without its prior (packed lower triangle), then B. */
   statistics(): Float64Array {
     const { gram, moment } = this.#core.ridgeSums(this.#handle);
     const sums = new Float64Array(gram.length + moment.length);

@@ -18,7 +18,7 @@ export type DelayLinTsOptions = MaturingRidgeSettings;
 /** Thompson sampling for late linear rewards. It learns how late they come, and how much actions differ. */
 export const delayLinTs: PolicyFactory<DelayLinTsOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-lin-ts",
-  stateVersion: ({ forgetting }) => (isHalved(forgetting) ? 7 : 6),
+  stateVersion: ({ forgetting }) => (isHalved(forgetting) ? 9 : 8),
   publishes: true,
 
   parse: parseMaturingRidge,

@@ -19,7 +19,7 @@ export type DelayLinUcbOptions = MaturingRidgeSettings;
 /** Upper confidence bound for late linear rewards. It learns how late they come, and how much actions differ. */
 export const delayLinUcb: PolicyFactory<DelayLinUcbOptions> = /* @__PURE__ */ definePolicy({
   id: "delay-lin-ucb",
-  stateVersion: ({ forgetting }) => (isHalved(forgetting) ? 6 : 5),
+  stateVersion: ({ forgetting }) => (isHalved(forgetting) ? 8 : 7),
   publishes: true,
 
   parse: parseMaturingRidge,

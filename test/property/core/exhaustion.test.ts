@@ -64,6 +64,16 @@ const calls: Record<string, [needed: number, call: (core: Core) => () => unknown
       return () => [core.ridgeRefactor(handle), core.ridgeState(handle).factor.slice()];
     },
   ],
+  "a ridge posterior's prior, and its factor": [
+    2 * 820,
+    (core) => {
+      const handle = core.ridgeCreate(40, 1);
+      const precision = new Float64Array(820);
+      for (let i = 0; i < 40; i++) precision[((i + 1) * (i + 2)) / 2 - 1] = 2 + i;
+      core.ridgeAppend(handle, xs);
+      return () => [core.ridgeSetPrior(handle, precision), core.ridgeRefactor(handle), core.ridgeState(handle).factor.slice()];
+    },
+  ],
   "draws of a ridge posterior, and scores": [
     40 * 8 + 40 * 26,
     (core) => {

@@ -87,6 +87,15 @@ const calls: Record<string, (core: Core) => () => void> = {
     core.ridgeLoad(handle, { gram: gram.slice().fill(Number.NaN), moment: moment.slice(), factor: factor.slice() });
     return () => expect(() => core.ridgeRefactor(handle)).toThrow();
   },
+  "a ridge posterior with a prior that comes and goes": (core) => () => {
+    const handle = core.ridgeCreate(60, 1);
+    core.ridgeSetPrior(handle, values((60 * 61) / 2));
+    core.ridgeRelease(handle);
+  },
+  "a ridge posterior's prior instead of another": (core) => {
+    const handle = core.ridgeCreate(60, 1);
+    return () => core.ridgeSetPrior(handle, values((60 * 61) / 2));
+  },
   "a ridge solved from its sums": (core) => () => void core.shrunkSolve(values((60 * 61) / 2).fill(0), 1, values(60), 1),
   "a ridge that cannot be solved": (core) => () =>
     expect(() => core.shrunkSolve(values((60 * 61) / 2).fill(Number.NaN), 1, values(60), 1)).toThrow(),

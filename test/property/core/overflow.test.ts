@@ -125,6 +125,33 @@ describe("a ridge posterior", () => {
     }
   });
 
+  it.each([1, 2, 3, 9])("of %d features refuses what exceeds the range with its prior only, and has changed nothing", (d) => {
+    const diagonal = (i: number): number => ((i + 1) * (i + 2)) / 2 - 1;
+    for (let j = 0; j < d; j++) {
+      const model = core.ridgeCreate(d, 0.5);
+      const precision = new Float64Array((d * (d + 1)) / 2);
+      for (let i = 0; i < d; i++) precision[diagonal(i)] = 0.5;
+      core.ridgeSetPrior(model, precision.with(diagonal(j), 4e307));
+      core.ridgeRefactor(model);
+      const x = new Float64Array(d).with(j, 1e153);
+      core.ridgeAppend(model, x);
+      const before = core.ridgeState(model).gram.slice();
+      expectOverflow(() => core.ridgeAppend(model, new Float64Array(d).with(j, 1e154)));
+      expect(core.ridgeState(model).gram).toEqual(before);
+      // With a smaller prior there is room again.
+      core.ridgeSetPrior(model, precision);
+      core.ridgeRefactor(model);
+      core.ridgeAppend(model, x);
+      // A prior that is no number has no factor, and the old one stays.
+      const { factor } = core.ridgeState(model);
+      const kept = factor.slice();
+      core.ridgeSetPrior(model, precision.with(diagonal(j), Number.NaN));
+      expect(() => core.ridgeRefactor(model)).toThrow(expect.objectContaining({ code: "not-positive-definite" }));
+      expect(core.ridgeState(model).factor).toEqual(kept);
+      core.ridgeRelease(model);
+    }
+  });
+
   it.each([1, 2, 3, 4, 5])("of %d features refuses each solution from given sums", (d) => {
     const gram = new Float64Array((d * (d + 1)) / 2);
     for (let count = 1; count <= 3; count++) {

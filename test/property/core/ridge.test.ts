@@ -103,6 +103,46 @@ describe.each(SIZES)("a ridge posterior of %d features", (d) => {
     );
   });
 
+  it("has the exact posterior of another prior, once refactored or loaded, and the old one until then", () => {
+    // P = 0.5 I + sum of squares: none of its eigenvalues is below the ridge.
+    fc.assert(
+      fc.property(learntOf(d), learntOf(d), vectorOf(d), (learnt, before, point) => {
+        const { core } = freshCore();
+        const { moment } = normalEquations(d, learnt);
+        const { matrix: prior } = normalEquations(d, before);
+        const { matrix } = normalEquations(d, [...before, ...learnt]);
+        const { solutions, determinant } = solveExactly(matrix, [moment, point.map(exact)]);
+        const precision = Float64Array.from(prior.flatMap((row, i) => row.slice(0, i + 1).map(rounded)));
+        const [first, last, loaded] = [0, 1, 2].map(() => core.ridgeCreate(d, RIDGE));
+        // Twice, because the second time it is there already.
+        core.ridgeSetPrior(
+          first,
+          precision.map((each) => 2 * each),
+        );
+        core.ridgeSetPrior(first, precision);
+        core.ridgeRefactor(first);
+        for (const handle of [first, last]) learn(core, handle, learnt);
+        const untouched = core.ridgeEstimate(last);
+        core.ridgeSetPrior(last, precision);
+        expect(core.ridgeEstimate(last)).toEqual(untouched);
+        core.ridgeRefactor(last);
+        const { gram, moment: own, factor } = core.ridgeState(last);
+        core.ridgeLoad(loaded, { gram: gram.slice(), moment: own.slice(), factor: factor.slice() });
+        core.ridgeSetPrior(loaded, precision);
+        for (const handle of [first, last, loaded]) {
+          core.ridgeEstimate(handle).forEach((value, i) => void near(value, rounded(solutions[0][i])));
+          near(logDeterminant(core.ridgeState(handle).factor), logOf(determinant));
+          near(core.ridgeWidth(handle, Float64Array.from(point)) ** 2, rounded(dot(point.map(exact), solutions[1])));
+        }
+        // The sums have no prior in them.
+        expect(core.ridgeState(first).gram).toEqual(core.ridgeState(last).gram);
+        core.ridgeRefactor(loaded);
+        expect(core.ridgeState(loaded).factor).toEqual(core.ridgeState(last).factor);
+      }),
+      settings,
+    );
+  });
+
   it("holds exact sums, a triangular factor of them, and forgets a retracted reward to the bit", () => {
     fc.assert(
       fc.property(learntOf(d), vectorOf(d), eighth(16), (learnt, x, reward) => {
@@ -334,7 +374,7 @@ describe("several stages", () => {
 });
 
 describe.each(SIZES)("a ridge solved anew from its %d sums", (d) => {
-  it("has the exact solutions and the exact trace of the inverse", () => {
+  it("has the exact solutions and the exact diagonal of the inverse", () => {
     fc.assert(
       fc.property(learntOf(d), fc.array(vectorOf(d), { minLength: 1, maxLength: 3 }), (learnt, vectors) => {
         const { core } = freshCore();
@@ -344,9 +384,9 @@ describe.each(SIZES)("a ridge solved anew from its %d sums", (d) => {
         const gram = Float64Array.from(
           matrix.flatMap((row, i) => row.slice(0, i + 1).map((each, j) => rounded(each) - (i === j ? RIDGE : 0))),
         );
-        const { solved, trace } = core.shrunkSolve(gram, RIDGE, Float64Array.from(vectors.flat()), vectors.length);
+        const { solved, variances } = core.shrunkSolve(gram, RIDGE, Float64Array.from(vectors.flat()), vectors.length);
         solved.forEach((value, i) => void near(value, rounded(solutions[Math.floor(i / d)][i % d])));
-        near(trace, rounded(identity.reduce((sum, _, i) => plus(sum, solutions[vectors.length + i][i]), ZERO)));
+        variances.forEach((each, i) => void near(each, rounded(solutions[vectors.length + i][i])));
       }),
       { numRuns: d > 9 ? 3 : 10 },
     );

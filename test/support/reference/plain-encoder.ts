@@ -2,7 +2,9 @@ import type { EncoderOptions, NamedFeatures } from "afterclick";
 
 // A second implementation of the encoder, with BigInt and maps. Component 0 is the constant. Declared numbers and the vocabulary follow, each
 // term in a component of its own, up to three quarters of the others. What is left of these goes to products of a visitor's number with an
-// entry of the vocabulary, from the last component on. The rest is shared by hashing.
+// entry of the vocabulary, from the last component on, as many entries as have room for all numbers. With all interactions the other entries
+// take those of entry i mod 2^n, for the greatest n with room. The rest is shared by hashing: from 64 components on, terms of contexts have
+// the components that are multiples of 8, and all others the rest.
 //
 // The hash of a term is FNV-1a over the UTF-8 of its name, and then the finaliser of MurmurHash3. The hash of a product follows from those of
 // its terms. The highest 13 bits of a hash are its bucket. A bucket's component is the finaliser of its number, again and again until the
@@ -55,10 +57,23 @@ function exactOf({ dimension, numeric = {}, vocabulary = [], interactions = [] }
   const leading = first < 0 ? vocabulary : vocabulary.slice(0, first);
   const known = new Set(leading.map(([feature]) => feature));
   const meets = (a: string, b: string) => interactions === "all" || interactions.some((pair) => pair.includes(a) && pair.includes(b));
+  const visitors = numbers.filter((number) => !known.has(number));
+  const free = room - exact.size;
+  const productOf = (number: string, entry: (typeof vocabulary)[number]) => `${number}*${nameOf(entry)}`;
+  if (interactions === "all") {
+    const rows = Math.min(Math.floor(free / Math.max(visitors.length, 1)), categories.length);
+    let period = 1;
+    while (2 * period <= rows) period *= 2;
+    for (const [i, entry] of (rows > 0 ? categories : []).entries()) {
+      const row = i < rows ? i : i % period;
+      for (const [j, number] of visitors.entries()) exact.set(productOf(number, entry), dimension - 1 - (row * visitors.length + j));
+    }
+    return exact;
+  }
   const products = categories.flatMap((entry) =>
-    numbers.filter((number) => !known.has(number) && meets(number, entry[0])).map((number) => `${number}*${nameOf(entry)}`),
+    visitors.filter((number) => meets(number, entry[0])).map((number) => productOf(number, entry)),
   );
-  for (const [i, name] of products.slice(0, room - exact.size).entries()) exact.set(name, dimension - 1 - i);
+  for (const [i, name] of products.slice(0, free).entries()) exact.set(name, dimension - 1 - i);
   return exact;
 }
 
@@ -86,13 +101,19 @@ export function plainEncoder(options: EncoderOptions): (context: NamedFeatures, 
   const { dimension, numeric, interactions = [] } = options;
   const exact = exactOf(options);
   const taken = new Set([0, ...exact.values()]);
+  const isApart = dimension >= 64;
+  const free = (hash: bigint, ofContexts: boolean): number | undefined => {
+    const place = Number(hash % BigInt(dimension));
+    return taken.has(place) || (isApart && (place % 8 === 0) !== ofContexts) ? undefined : place;
+  };
+  const ofContext = (hash: bigint): number => free(hash, true) ?? ofContext(finalised(hash + GOLDEN));
   const buckets = new Map<bigint, number>();
   const shared = (hash: bigint): number => {
     const bucket = hash >> 19n;
     let place = buckets.get(bucket);
     if (place === undefined) {
       let state = finalised(bucket);
-      while (taken.has(Number(state % BigInt(dimension)))) state = finalised(state + GOLDEN);
+      while (free(state, false) === undefined) state = finalised(state + GOLDEN);
       place = Number(state % BigInt(dimension));
       buckets.set(bucket, place);
     }
@@ -110,7 +131,8 @@ export function plainEncoder(options: EncoderOptions): (context: NamedFeatures, 
       const own = exact.get(name);
       const value = own !== undefined && isNumber ? 2 * share - 1 : share;
       square += value ** 2;
-      parts.push({ place: own ?? shared(hashOf(name)), value, isCentred: false });
+      const hashed = isApart && name.startsWith("context") ? ofContext : shared;
+      parts.push({ place: own ?? hashed(hashOf(name)), value, isCentred: false });
     }
     for (const [ones, others] of pairs) {
       for (const a of ones) {

@@ -8,6 +8,8 @@ export interface PlainRidgeOptions {
   readonly shrinkage?: "evidence" | "fixed";
   readonly halfLife?: number;
   readonly rewards?: "linear" | "bernoulli";
+  /** Blocks of the features. None: all are of block 1, and the average features are the level. */
+  readonly blocks?: readonly number[];
   /** The window in rounds or ms, or none. */
   readonly window: { readonly rounds: number } | { readonly ms: number } | "none";
 }
@@ -26,7 +28,7 @@ interface Impression extends Shown {
 export interface PlainSums {
   readonly gram: number[][];
   readonly moment: number[];
-  /** Direction that is not shrunk. Zero for log-odds, which start from a level of their own. */
+  /** Direction that is not shrunk. Zero for log-odds, which start from a level of their own, and if a feature is the constant. */
   readonly level: number[];
   readonly start: number;
   readonly count: number;
@@ -54,35 +56,71 @@ function inverse(a: readonly (readonly number[])[]): number[][] {
   return rows.map((row) => row.slice(a.length));
 }
 
-const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
-
-/** gram + least I + (ridge - least) (I - e e^T), where e is the direction of the level. */
-export function penalised({ gram, level }: PlainSums, ridge: number, least: number): number[][] {
-  const size = dot(level, level);
-  const e = (i: number, j: number): number => (size > 0 ? (level[i] * level[j]) / size : 0);
-  return square(level.length, (i, j) => gram[i][j] + least * Number(i === j) + (ridge - least) * (Number(i === j) - e(i, j)));
+/** Coefficients of actions with which all features come nearest to 1. */
+function nearest(gram: readonly (readonly number[])[], level: readonly number[], { blocks, least }: PlainShrinkage): number[] {
+  const own = (i: number): number => Number(blocks[i] === 1);
+  const matrix = square(level.length, (i, j) => own(i) * own(j) * gram[i][j] + least * Number(i === j));
+  return times(
+    inverse(matrix),
+    level.map((each, i) => own(i) * each),
+  );
 }
 
-/** MacKay's fixed point: ridge = noise variance / parameter variance, with the noise variance from the squared errors of the fit. */
-export function plainEvidence(sums: PlainSums, { least, rewardVariance, noise, from }: Record<string, number>): number {
+const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
+
+/** Blocks of the features, the ridge of each block, and the ridge of what is not shrunk. */
+export interface PlainShrinkage {
+  readonly blocks: readonly number[];
+  readonly ridges: readonly number[];
+  readonly least: number;
+}
+
+/** gram + least I + D - D e e^T, where D has what the ridges exceed the least one by, and e is the direction of the level. */
+export function penalised({ gram, level }: PlainSums, { blocks, ridges, least }: PlainShrinkage): number[][] {
+  const more = blocks.map((block) => ridges[block] - least);
+  const e = unit(level);
+  return square(level.length, (i, j) => gram[i][j] + (i === j ? least + more[i] : 0) - more[i] * e[i] * e[j]);
+}
+
+const unit = (x: readonly number[]): number[] => x.map((each) => each / (Math.sqrt(dot(x, x)) || 1));
+
+/** The greatest ridge of a block, in the mean information about its coefficients: 0 for the constant, 3 and from 4 on for interactions. */
+const most = (block: number): number => [0, 0.3, 0.3, 10][block] ?? 1000;
+
+/**
+ * MacKay's fixed point: ridge = noise variance / parameter variance, with the noise variance from the squared errors of the fit, and the
+ * parameter variance of each block from its own coefficients.
+ */
+export function plainEvidence(
+  sums: PlainSums,
+  { blocks, ridges: from, least, rewardVariance, noise }: PlainShrinkage & { readonly rewardVariance: number; readonly noise: number },
+): number[] {
   const { gram, moment, level, count, squares } = sums;
-  const d = moment.length;
-  const size = Math.sqrt(dot(level, level));
-  const e = level.map((each) => each / (size || 1));
-  const most = Math.max(least, (0.3 * gram.reduce((sum, row, i) => sum + row[i], 0)) / d);
-  let ridge = from;
+  const e = unit(level);
+  const places = from.map((_, block) => [...blocks.keys()].filter((i) => blocks[i] === block));
+  let ridges = [...from];
   for (let step = 0; step < 3; step++) {
-    const covariance = inverse(penalised(sums, ridge, least));
+    const covariance = inverse(penalised(sums, { blocks, ridges, least }));
     const mean = times(covariance, moment);
-    const trace = covariance.reduce((sum, row, i) => sum + row[i], 0);
-    const freedom = d - Number(size > 0) - ridge * (trace - dot(e, times(covariance, e)));
     const rest = mean.map((each, i) => each - dot(e, mean) * e[i]);
+    // The share of each coefficient that the data determine. Of the level it counts for nothing.
+    const freedoms = places.map((own, block) => {
+      if (block === 0) return 0;
+      const all = own.reduce((sum, i) => sum + 1 - ridges[block] * covariance[i][i], 0);
+      return dot(level, level) === 0 || block !== 1 ? all : all - (1 - ridges[block] * dot(e, times(covariance, e)));
+    });
     const errors = squares - 2 * dot(mean, moment) + dot(mean, times(gram, mean));
-    const variance = Number.isNaN(noise) ? (errors + 10 * rewardVariance) / (Math.max(count - freedom, 0) + 10) : noise;
-    const proposed = ((freedom + 0.03) * variance) / (dot(rest, rest) + 0.03 * rewardVariance);
-    ridge = Math.min(Math.max(proposed, least), most);
+    const left = Math.max(count - freedoms.reduce((sum, each) => sum + each, 0), 0);
+    const variance = Number.isNaN(noise) ? (errors + 10 * rewardVariance) / (left + 10) : noise;
+    ridges = places.map((own, block) => {
+      const size = own.reduce((sum, i) => sum + rest[i] * rest[i], 0);
+      const guess = block < 3 ? rewardVariance : 0.001 * rewardVariance;
+      const proposed = ((freedoms[block] + 0.03) * variance) / (size + 0.03 * guess);
+      const limit = (most(block) * own.reduce((sum, i) => sum + gram[i][i], 0)) / Math.max(own.length, 1);
+      return Math.max(least, Math.min(proposed, limit));
+    });
   }
-  return ridge;
+  return ridges;
 }
 
 /** The delay-aware linear model from a list of all impressions. It caches nothing, and sums and solves everything anew. */
@@ -92,20 +130,26 @@ export class PlainRidge {
   readonly impressions: Impression[] = [];
   readonly #coarse = new Map<Impression, boolean>();
   #now = 0;
-  ridge: number;
+  /** Ridge of each block. */
+  ridges: readonly number[];
   #due = 2;
   #anchor: { readonly theta: readonly number[]; readonly start: number };
   #anchorDue = 0;
 
   constructor(options: PlainRidgeOptions) {
     const shrinkage = options.rewards === "bernoulli" ? "fixed" : "evidence";
-    this.options = { ridge: 0.1, rewardVariance: 0.25, shrinkage, halfLife: Number.MAX_VALUE, rewards: "linear", ...options };
-    this.ridge = this.options.ridge;
+    this.options = { ridge: 0.1, rewardVariance: 0.25, shrinkage, halfLife: Number.MAX_VALUE, rewards: "linear", blocks: [], ...options };
+    this.ridges = Array(Math.max(1, ...this.options.blocks) + 1).fill(this.options.ridge);
     this.#anchor = { theta: Array(options.dimension).fill(0), start: 0 };
     const { window } = options;
     if (window === "none") this.delays = new PlainDelays({ resolution: 1, unit: 1, span: Number.MAX_VALUE });
     else if ("ms" in window) this.delays = new PlainDelays({ resolution: window.ms / 16384, unit: window.ms / 64, span: window.ms });
     else this.delays = new PlainDelays({ resolution: 1, unit: Math.max(1, Math.floor(window.rounds / 64)), span: window.rounds });
+  }
+
+  get #shrinkage(): PlainShrinkage {
+    const { blocks, dimension, ridge } = this.options;
+    return { blocks: blocks.length > 0 ? blocks : Array(dimension).fill(1), ridges: this.ridges, least: ridge };
   }
 
   get #bernoulli(): boolean {
@@ -128,10 +172,10 @@ export class PlainRidge {
     const impression = Object.assign(this.delays.show(time), { x, weight: 1, information, weighted, offset, reward: 0 });
     this.impressions.push(impression);
     this.#now = Math.max(this.#now, time);
-    const { shrinkage, ridge, rewardVariance, halfLife } = this.options;
+    const { shrinkage, rewardVariance, halfLife } = this.options;
     if (shrinkage === "evidence" && n + 1 >= this.#due) {
       const guess = this.#bernoulli ? { rewardVariance: 1, noise: 1 } : { rewardVariance, noise: Number.NaN };
-      this.ridge = plainEvidence(this.sums(), { least: ridge, from: this.ridge, ...guess });
+      this.ridges = plainEvidence(this.sums(), { ...this.#shrinkage, ...guess });
       this.#due = Math.ceil(Math.min((n + 1) * 1.2, n + 1 + (1.2 - 1) * halfLife));
     }
     if ((n + 1) % halfLife === 0) for (const each of this.impressions) each.weight /= 2;
@@ -174,7 +218,7 @@ export class PlainRidge {
   }
 
   sums(): PlainSums {
-    const { dimension: d } = this.options;
+    const { dimension: d, blocks } = this.options;
     const shares = this.shares();
     const total = (of: (each: Impression) => number): number => this.impressions.reduce((sum, each) => sum + each.weight * of(each), 0);
     const matured = (of: (each: Impression) => number): number =>
@@ -191,18 +235,19 @@ export class PlainRidge {
       level = axis(d, 0).map(() => 0);
     }
     const gram = square(d, (i, j) => matured(({ weighted }) => weighted[i] * weighted[j]));
+    if (blocks.length > 0 && !this.#bernoulli) level = blocks.includes(0) ? level.map(() => 0) : nearest(gram, level, this.#shrinkage);
     return { gram, moment, level, start, count, squares: total(({ reward }) => reward * reward) };
   }
 
   /** Inverse of the matrix of the mean's parameter. */
   inverse(): number[][] {
-    return inverse(penalised(this.sums(), this.ridge, this.options.ridge));
+    return inverse(penalised(this.sums(), this.#shrinkage));
   }
 
   /** The mean's parameter. */
   parameter(): number[] {
     const sums = this.sums();
-    return solve(penalised(sums, this.ridge, this.options.ridge), sums.moment);
+    return solve(penalised(sums, this.#shrinkage), sums.moment);
   }
 
   /** Standard deviation of a reward. */
@@ -214,11 +259,18 @@ export class PlainRidge {
     return Math.sqrt((errors + 10 * this.options.rewardVariance) / (count + 10));
   }
 
+  /** The ridge of each feature in V: the chosen one for interactions with components of their own, and the least one for all others. */
+  explored(): number[] {
+    const { blocks, ridges, least } = this.#shrinkage;
+    return blocks.map((block) => (block < 4 ? least : ridges[block]));
+  }
+
   /** V, over all impressions, matured or not. */
   information(): number[][] {
-    const { dimension: d, ridge } = this.options;
-    return square(d, (i, j) => {
-      return this.impressions.reduce((sum, { weight, weighted }) => sum + weight * weighted[i] * weighted[j], ridge * Number(i === j));
+    const ridges = this.explored();
+    return square(ridges.length, (i, j) => {
+      const prior = i === j ? ridges[i] : 0;
+      return this.impressions.reduce((sum, { weight, weighted }) => sum + weight * weighted[i] * weighted[j], prior);
     });
   }
 

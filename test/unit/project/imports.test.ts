@@ -226,6 +226,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["experiments/rivals", "experiments/runs", "experiments/summary"],
   ],
   "experiments/worth": [
+    "src/publication",
     "src/simulation",
     "cli/command",
     "experiments",

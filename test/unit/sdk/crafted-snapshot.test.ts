@@ -68,7 +68,7 @@ const wrong: [string, PolicyDescriptor, Change][] = [
   ["impressions that are not in order", linear, numbers(-4, { 1: 5 })],
   ["a reward out of its range", linear, numbers(-2, { 4: 1.5 })],
   ["features that are too large", linear, numbers(-1, { 0: 1e7 })],
-  ["a cohort without an impression", delayLinUcb({ dimension: 2 }), numbers(8, { 3: 0 })],
+  ["a cohort without an impression", delayLinUcb({ dimension: 2 }), numbers(12, { 3: 0 })],
   ["pending impressions that are no count", gpBucb({ dimension: 2 }), numbers(1, { 0: -1 })],
   ["a refit at no impression", gpUcbSdf({ dimension: 2, refit: { every: 4 } }), numbers(1, { 2: 0.5 })],
   ["more outcomes than impressions", delayGpUcb({ dimension: 2 }), numbers(1, { 2: 6 })],

@@ -114,13 +114,63 @@ it.each([delayLinUcb, delayLinTs])(
     const recommender = await Recommender.create({ policy: factory({ dimension: 2, ridge: 0.5 }), window: { rounds: 8 } });
     recommender.register({ impressionId: "a", features: [1, 0] });
     const bytes = recommender.snapshot();
-    // Impressions, halvings, impressions at the next halving, the ridge, and impressions at the next ridge.
-    const [{ start }] = sectionsOf(bytes).filter(({ count }) => count === 5);
-    const changed = (place: number, value: number): Uint8Array => forged(bytes, (view) => view.setFloat64(start + 8 * place, value, true));
-    expect((await Recommender.restore(changed(3, 0.5), { policies })).snapshot()).toEqual(bytes);
-    for (const [place, value] of [[3, 0.49], [1, -1], [1, 0.5]]) expect(await refusal(changed(place, value))).toBe("malformed"); // biome-ignore format: one line
+    // Impressions, halvings and impressions at the next halving. Then impressions at the next choice of ridges, the ridges, and no blocks.
+    const { start, ridges } = ridgesOf(bytes);
+    const changed = (at: number, value: number): Uint8Array => forged(bytes, (view) => view.setFloat64(at, value, true));
+    expect((await Recommender.restore(changed(ridges, 0.5), { policies })).snapshot()).toEqual(bytes);
+    for (const [at, value] of [
+      [ridges, 0.49],
+      [ridges + 8, 0.49],
+      [ridges + 8, Number.NaN],
+      [start + 8, -1],
+      [start + 8, 0.5],
+    ])
+      expect(await refusal(changed(at, value))).toBe("malformed");
   },
 );
+
+/** Where a linear regression of two ridges has its counts, its ridges and its blocks. */
+function ridgesOf(bytes: Uint8Array): { readonly start: number; readonly ridges: number; readonly blocks: number } {
+  const sections = sectionsOf(bytes);
+  const at = sections.findIndex(({ count }, i) => count === 3 && sections[i + 1].count === 1);
+  return { start: sections[at].start, ridges: sections[at + 2].start, blocks: sections[at + 3].start };
+}
+
+it.each([delayLinUcb, delayLinTs])("a regression is refused whose blocks are none, or of another number (%#)", async (factory) => {
+  const policy = factory({ dimension: 3, blocks: [0, 1, 1] });
+  const recommender = await Recommender.create({ policy, window: { rounds: 8 } });
+  recommender.register({ impressionId: "a", features: [1, 0, 0.5] });
+  const bytes = recommender.snapshot();
+  const { blocks } = ridgesOf(bytes);
+  const changed = (at: number, value: number): Uint8Array => forged(bytes, (view) => view.setFloat64(at, value, true));
+  expect((await Recommender.restore(changed(blocks + 16, 1), { policies })).snapshot()).toEqual(bytes);
+  // There are ridges for the blocks 0 and 1 alone, and blocks are no more than 255.
+  for (const value of [2, 255, 256, 257, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY])
+    for (const i of [0, 1, 2]) expect(await refusal(changed(blocks + 8 * i, value))).toBe("malformed");
+  for (const count of [1, 2, 4]) expect(await refusal(resized(bytes, blocks, count))).toBe("malformed");
+});
+
+it("a regression is refused that has a ridge for a block beyond 255", async () => {
+  const bytes = (await Recommender.create({ policy: delayLinTs({ dimension: 2, blocks: [0, 255] }), window: { rounds: 8 } })).snapshot();
+  const sections = sectionsOf(bytes);
+  const { start } = sections[sections.findIndex(({ count }) => count === 256)];
+  const longer = resized(bytes, start, 257, 0.1);
+  const { start: blocks } = sectionsOf(longer)[sectionsOf(longer).findIndex(({ count }) => count === 257) + 1];
+  expect(await refusal(forged(longer, (view) => view.setFloat64(blocks + 8, 256, true)))).toBe("malformed");
+});
+
+/** Gives a section of numbers another length, with `value` for what it lacks. */
+function resized(bytes: Uint8Array, start: number, count: number, value = 1): Uint8Array {
+  const before = new DataView(bytes.buffer, bytes.byteOffset).getFloat64(start - 8, true);
+  const longer = new Uint8Array(bytes.length + 8 * (count - before));
+  longer.set(bytes.subarray(0, start + 8 * Math.min(count, before)));
+  longer.set(bytes.subarray(start + 8 * before), start + 8 * count);
+  return forged(longer, (view) => {
+    view.setFloat64(start - 8, count, true);
+    for (let i = before; i < count; i++) view.setFloat64(start + 8 * i, value, true);
+    view.setFloat64(48, longer.length, true);
+  });
+}
 
 const places = { points: [0, 0.5, 0.625, 0.75, 1].map((x) => [x]) };
 

@@ -110,8 +110,8 @@ describe("merge refuses", () => {
       for (const section of [1, 2]) expect(await codeOf(section, 0, value)).toBe("malformed");
     expect(await codeOf(4, 0, -1)).toBe("malformed");
     // Delays of impressions that are older than the window, and the count of a cohort.
-    expect(await codeOf(8, 0, -1)).toBe("malformed");
-    expect(await codeOf(9, 3, -1)).toBe("malformed");
+    expect(await codeOf(12, 0, -1)).toBe("malformed");
+    expect(await codeOf(13, 3, -1)).toBe("malformed");
     const altered = bytes.with(200, bytes[200] ^ 1);
     expect((await refused(first, altered)).code).toBe("checksum");
     expect((await refused(first, bytes.subarray(0, 80))).code).toBe("truncated");

@@ -80,6 +80,12 @@ const bounds: Bounds[] = [
   [["delay-gp-ucb", "delay-gp-ts"], "lengthscale", [0.1, [0.1, 2]], [0, [0.1], [1, 0]]],
   [["delay-lin-ucb", "delay-lin-ts"], "rewardVariance", [1e-9], [0]],
   [["delay-lin-ucb", "delay-lin-ts"], "delayComponents", [0, 4096], [-1, 4097, 0.5]],
+  [
+    ["delay-lin-ucb", "delay-lin-ts"],
+    "blocks",
+    [[], [0, 255], [1, 1], Float64Array.of(0, 1)],
+    [[0], [0, 1, 2], [0, 256], [-1, 0], [0, 0.5], [0, "1"], [0, HUGE], 3],
+  ],
   [all("forgetting"), "forgetting", [null, { halfLife: 1 }], [{ halfLife: 0 }, { halfLife: 1.5 }, {}, { halfLife: 2, every: 3 }, 7]],
   [["otf-lin-ucb", "otf-lin-ts", "bpe-delay", "mini-gp-ucb", "mini-gp-ei", "gp-ei"], "delta", [1e-200, 1], [0, 1e-201, 1.001]],
   [["delayed-zooming", "dlpp"], "delta", [Number.MIN_VALUE, 0.999], [0, 1, -1]],

@@ -54,8 +54,7 @@ const VALUES: { readonly [Name in OptionName]-?: readonly [NonNullable<ModelBody
 describe.each(names)("%s", (name) => {
   const [before, after] = VALUES[name];
   const { change } = modelOptions[name];
-  // The default policy takes no prior.
-  const body = (value: unknown) => parsed(modelBody, { window, ...(name === "prior" && { policy: "bestsellers" }), [name]: value });
+  const body = (value: unknown) => parsed(modelBody, { window, [name]: value });
 
   it(`needs for a change: ${change}`, async () => {
     const stored = await configureModel(body(before));

@@ -80,7 +80,7 @@ describe("a configuration", () => {
       ...{ policy: "delay-lin-ts", window, reward: { min: 0, max: 1 }, seed: 0, goals: null, shadows: [], serving: "edge", draws: 100 },
       ...{ greedy: false, holdout: 0, minimumShare: 0, defaultAction: null, limits: { open: 2_000_000, bytes: 2_000_000_000 } },
       ...{ retention: { ms: 30 * 86_400_000 }, publish: { ms: 120_000 }, local: false, pageActions: false, featureNorm: 1 },
-      ...{ encoder: { version: 3, dimension: 256, interactions: "all" }, options: { dimension: 256, rewards: "linear" }, defaults: 4 },
+      ...{ encoder: { version: 4, dimension: 256, interactions: "all" }, options: { dimension: 256, rewards: "linear" }, defaults: 4 },
     });
   });
 
@@ -95,8 +95,8 @@ describe("a configuration", () => {
     const numeric = { price: { min: 0, max: 500 } };
     const interactions = [["country", "brand"]];
     const encoderOf = async (body: object) => (await configOf(body)).encoder;
-    expect(await encoderOf({ encoder: { numeric } })).toEqual({ version: 3, dimension: 256, interactions: "all", numeric });
-    expect(await encoderOf({ encoder: {} })).toEqual({ version: 3, dimension: 256, interactions: "all" });
+    expect(await encoderOf({ encoder: { numeric } })).toEqual({ version: 4, dimension: 256, interactions: "all", numeric });
+    expect(await encoderOf({ encoder: {} })).toEqual({ version: 4, dimension: 256, interactions: "all" });
     expect(await encoderOf({ local: true, encoder: { numeric } })).toMatchObject({ dimension: 64, interactions: "all" });
     expect(await encoderOf({ policy: "otf-lin-ts", encoder: { numeric } })).toMatchObject({ dimension: 64, interactions: "all" });
     expect(await encoderOf({ encoder: { dimension: 32 } })).toMatchObject({ dimension: 32, interactions: "all" });

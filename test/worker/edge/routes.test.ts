@@ -28,7 +28,7 @@ it("creates a model once, with a Thompson policy that learns the delays by defau
     window: { ms: HOUR_MS },
     reward: { min: 0, max: 1 },
     serving: "edge",
-    encoder: { version: 3, dimension: 256, interactions: "all" },
+    encoder: { version: 4, dimension: 256, interactions: "all" },
     counts: { impressions: 0, pending: 0, converted: 0, expired: 0, applied: 0, duplicate: 0, late: 0, conflict: 0, orphan: 0 },
     actions: 0,
     modelVersion: 2,

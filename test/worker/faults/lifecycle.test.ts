@@ -143,7 +143,7 @@ describe("a model that was made under other defaults", () => {
   const others = ({ options }: Description) => ({
     policy: "delay-lin-ucb",
     options: { ...options, dimension: 32, exploration: 0.9 },
-    encoder: { version: 3, dimension: 32 },
+    encoder: { version: 4, dimension: 32 },
     reward: { min: 0, max: 2 },
     seed: 5,
     goals: { order: { weight: 1 } },

@@ -2,7 +2,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { verify } from "../../../cli/verify/verification.ts";
 import { createApp } from "../../../worker/edge/app.ts";
-import { call, convert, HOUR_MS, learnerOf, type Reply, statusesOf } from "../support/client.ts";
+import { call, convert, HOUR_MS, keep, learnerOf, type Reply, statusesOf } from "../support/client.ts";
 import { exported } from "../support/exported.ts";
 
 // What a shop knew before: the model decides by it at once, keeps it, and its log repeats the decisions.
@@ -58,6 +58,48 @@ it("repeats decisions of its log, before and after changes of the prior", async 
   await sell("prior-verified", 2);
   const log = await exported("prior-verified");
   expect((await verify(() => log)).tally.decisions).toBe(15);
+});
+
+it("has the same state after a restart between a change of the catalogue or the prior and the next snapshot", async () => {
+  const model = "prior-grown";
+  const features = (i: number) => ({ category: `category ${i % 3}`, brand: `brand ${i}`, price: 10 + i });
+  const actions = Array.from({ length: 9 }, (_, i) => ({ id: `product-${i}`, features: features(i) }));
+  const sold = (sales: readonly number[]) => ({ sales: sales.map((each, i) => ({ action: `product-${i}`, sales: each })) });
+  const encoder = { numeric: { price: { min: 0, max: 100 } }, dimension: 32 };
+  expect((await call("PUT", `/v1/models/${model}`, { window, encoder, seed: 3 })).status).toBe(201);
+  const grow = async (count: number) => {
+    expect((await call("PUT", `/v1/models/${model}/actions`, { actions: actions.slice(0, count) })).status).toBe(200);
+  };
+  const tell = async (sales: readonly number[]) => {
+    expect((await call("PATCH", `/v1/models/${model}`, { prior: sold(sales) })).status).toBe(200);
+  };
+  const learn = async () => {
+    for (let i = 0; i < 4; i++) {
+      const body = { context: { device: i % 2 === 0 ? "phone" : "desk" } };
+      const { status, body: list } = await call("POST", `/v1/models/${model}/recommendations`, body, { isolate: createApp() });
+      expect(status).toBe(201);
+      if (i % 2 === 0) await convert({ impressionId: list.actions[0].impressionId, reward: 1 });
+    }
+  };
+  const killed = () => evictDurableObject(learnerOf(model));
+  await grow(3);
+  await learn();
+  const version = await keep(model);
+  for (const step of [() => grow(6), () => tell([5, 0, 9, 2]), () => grow(9), () => tell([1, 7, 0, 3, 8, 2, 2])]) {
+    await step();
+    await killed();
+    await learn();
+    await killed();
+    await learn();
+  }
+  expect((await call("POST", `/v1/models/${model}/rollback`, { version })).status).toBe(200);
+  await learn();
+  await killed();
+  await learn();
+  const log = await exported(model);
+  const { tally } = await verify(() => log);
+  expect(tally.decisions).toBeGreaterThan(30);
+  expect(tally.digests).toBeGreaterThan(0);
 });
 
 it.each([

@@ -1,5 +1,5 @@
+import { tellPrior } from "../model/inform.ts";
 import { featurizer, isEncodable, type ModelConfig, renewed, startModel } from "../model/model.ts";
-import { tellPrior } from "../model/prior.ts";
 import type { Served } from "./served.ts";
 
 /**

@@ -5,11 +5,10 @@ import type { ErasedLine, EventLine, MarkLine } from "./log-line.ts";
 
 export type ConversionRow = { readonly type: "conversion" } & StoredConversion;
 
+export type MarkRow = { readonly type: "mark"; readonly seq: number; readonly mark: string; readonly content: string };
+
 /** A row of the event log, in the order of the sequence that all tables share. */
-export type LogRow =
-  | ({ readonly type: "impression" } & StoredImpression & { readonly keys: readonly string[] })
-  | ConversionRow
-  | { readonly type: "mark"; readonly seq: number; readonly mark: string; readonly content: string };
+export type LogRow = ({ readonly type: "impression" } & StoredImpression & { readonly keys: readonly string[] }) | ConversionRow | MarkRow;
 
 /** A row of the log as it is exported and archived. */
 export function exportedLine(row: LogRow): EventLine {

@@ -257,7 +257,18 @@ export async function startModel(config: ModelConfig): Promise<Policies> {
   for (const shadow of shadows) {
     if (shadow.policy.hasDomain) throw new Problem(422, `shadows: ${shadow.policy.id} cannot follow, as it chooses in its own domain`);
   }
+  regroup(started, config);
   return started;
+}
+
+/**
+ * Tells policies what the components of features mean under a configuration. A catalogue may have extended the encoder's vocabulary. Numbers
+ * are main effects of actions, as nobody says what they mean.
+ */
+export function regroup(policies: Policies, config: Pick<ModelConfig, "encoder">): void {
+  if (!isEncodable(config)) return;
+  const blocks = config.encoder && encoder(config.encoder).blocks;
+  for (const { policy } of policies) if (policy.dimension > 0) policy.regroup(blocks ?? new Array(policy.dimension).fill(1));
 }
 
 /** Whether this version of the code has the encoder that made the model's features. */

@@ -6,6 +6,9 @@ export type Policies = readonly Recommender[];
 /** An impression in one policy. */
 export type Appended = ReturnType<Recommender["policy"]["append"]>;
 
+/** Snapshots of policies. */
+export const partsOf = (policies: Policies): Uint8Array[] => policies.map((recommender) => recommender.snapshot());
+
 /** Restores the policies of a snapshot, or of a publication: then they only decide. `parts` has one per policy. */
 export function restorePolicies(parts: readonly Uint8Array[]): Promise<Policies> {
   return Promise.all(parts.map((bytes) => Recommender.restore(bytes, { policies: factories })));

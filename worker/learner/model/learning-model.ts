@@ -8,9 +8,9 @@ import type { Block } from "../../domain/impression/block.ts";
 import type { ImpressionRow, ImpressionState, Marks, StoredImpression } from "../../domain/impression/impression.ts";
 import { causeOf, leftOut, type Unlearnt } from "../../domain/impression/sampling.ts";
 import { isGaussianProcess } from "../../domain/model/capacity.ts";
+import { inform } from "../../domain/model/inform.ts";
 import { isEncodable, type ModelConfig, startModel } from "../../domain/model/model.ts";
-import { type Policies, restorePolicies } from "../../domain/model/policies.ts";
-import { tellPrior } from "../../domain/model/prior.ts";
+import { type Policies, partsOf, restorePolicies } from "../../domain/model/policies.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { Registered } from "../../rpc/message.ts";
@@ -86,10 +86,10 @@ export class LearningModel {
     return this.#unreadable !== undefined;
   }
 
-  /** The policies with the prior by the present catalogue. */
+  /** The policies, which know the present catalogue. */
   #informed(policies: Policies): Policies {
     const { catalogue } = this.#store;
-    if (this.#told !== catalogue) tellPrior(policies, this.#config, catalogue.actions);
+    if (this.#told !== catalogue) inform(policies, this.#config, catalogue.actions);
     this.#told = catalogue;
     return policies;
   }
@@ -101,8 +101,7 @@ export class LearningModel {
       const policies = snapshot ? await restorePolicies(snapshot.parts) : await startModel(this.#config);
       if (!this.isCurrent) throw startingAgain();
       // No await from here on: the replay includes all rows so far, and later rows find running policies.
-      this.#told = undefined;
-      this.#informed(policies);
+      this.#told = this.#store.catalogue;
       const failed = this.#replay(policies, snapshot?.seq ?? 0);
       if (failed === undefined) {
         this.#snapshot = { seq: snapshot?.seq ?? 0, bytes: sizeOf(snapshot?.parts ?? []) };
@@ -121,7 +120,8 @@ export class LearningModel {
       if ("appended" in step) {
         if (step.appended.slots.length === 0) throw new SnapshotError("state-version", "another version took impressions without a model");
         append(policies, { ...step.appended, place: step.place });
-      } else if (!tryObserve(policies, step.changed)) return step.seq;
+      } else if ("changedAt" in step) inform(policies, step.config, this.#store.catalogues.actionsAt(step.changedAt));
+      else if (!tryObserve(policies, step.changed)) return step.seq;
     }
     return undefined;
   }
@@ -315,10 +315,11 @@ export class LearningModel {
   async rollBack(version: number, andThen?: () => void): Promise<void> {
     const kept = this.#store.snapshots.kept(version);
     // Fails if this version of the worker cannot read it.
-    if (kept) await restorePolicies(kept.parts);
-    if (!kept || !this.isCurrent || !this.#store.snapshots.versions().includes(version)) throw startingAgain();
+    const policies = kept && (await restorePolicies(kept.parts));
+    if (!kept || !policies || !this.isCurrent || !this.#store.snapshots.versions().includes(version)) throw startingAgain();
     this.change(() => {
-      this.#store.rollBack(kept);
+      inform(policies, this.#config, this.#store.catalogue.actions);
+      this.#store.rollBack({ ...kept, parts: partsOf(policies) });
       andThen?.();
     });
   }
@@ -351,7 +352,7 @@ export class LearningModel {
       first?.();
       // Factors are computed again from the sums, so that a kept snapshot does not depend on the order of conversions.
       for (const { policy } of policies) policy.refactor();
-      const parts = policies.map((recommender) => recommender.snapshot());
+      const parts = partsOf(policies);
       this.#store.transact(() => {
         this.#store.saveSnapshot(parts, { digest: policies[0].digest(), kept });
         andThen?.();

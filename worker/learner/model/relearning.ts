@@ -11,8 +11,9 @@ import { appendedOf, type StoredImpression } from "../../domain/impression/impre
 import type { LogRow } from "../../domain/log/log-row.ts";
 import { withVocabulary } from "../../domain/model/encoding.ts";
 import { windowOf } from "../../domain/model/goals.ts";
+import { inform } from "../../domain/model/inform.ts";
 import { acceptable, featurizer, isEncodable, type ModelConfig, renewed, startModel, withLearnt } from "../../domain/model/model.ts";
-import { type Policies, readablePolicies } from "../../domain/model/policies.ts";
+import { type Policies, partsOf, readablePolicies } from "../../domain/model/policies.ts";
 import { differences } from "../../domain/model/reconfiguration.ts";
 import type { Relearning as Progress } from "../../protocol/model-answer.ts";
 import type { LearnerStore } from "../store/learner-store.ts";
@@ -256,6 +257,7 @@ export class Relearning {
       if (impression?.state === "live") impressions.change(impression, outcome, before);
     }
     impressions.replaceDeferred((impression) => rowOf(impression, { ...learning, catalogue }));
+    inform(policies, config, catalogue.actions);
     for (const { policy } of policies) policy.refactor();
     store.takeOver({ config, startedAt, digest: policies[0].policy.digest(), ...(at !== undefined && { at }) }, partsOf(policies));
     changeWindows(store, before, this.#graceMs);
@@ -284,5 +286,3 @@ export function remade(
   const asked = decision?.asked?.actions?.find((each) => each.id === id && each.features !== undefined);
   return featurize.vector(context ?? undefined, asked ?? catalogue.named(id));
 }
-
-const partsOf = (policies: Policies): Uint8Array[] => policies.map((recommender) => recommender.snapshot());

@@ -1,9 +1,9 @@
 // Orders the other shards of a model, and merges their sums. It does nothing if there are none.
 
 import { shardName } from "../../domain/ids/shard.ts";
+import { inform } from "../../domain/model/inform.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";
 import { mergedPolicies, type Policies, restorePolicies } from "../../domain/model/policies.ts";
-import { tellPrior } from "../../domain/model/prior.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import type { Environment } from "../../environment.ts";
 import { Problem } from "../../protocol/problem.ts";
@@ -212,7 +212,7 @@ export class Coordinator {
     if (isKept && !this.#store.hasChangedAfter(version) && shards.markOf(version)?.shards.join() === seqs.join()) return;
     const sums = [own.parts, ...others(config).map((shard) => shards.sumsOf(shard) as Uint8Array[])];
     const policies = await mergedPolicies(sums);
-    tellPrior(policies, config, this.#store.catalogue.actions);
+    inform(policies, config, this.#store.catalogue.actions);
     if (this.#store.epoch !== epoch) throw new Problem(503, "the model is starting again");
     const parts = policies.map((recommender) => recommender.snapshot());
     const mark = { digest: policies[0].policy.digest(), shards: seqs };

@@ -5,7 +5,8 @@ import { Fold } from "../../domain/conversion/fold.ts";
 import type { RewardChange } from "../../domain/conversion/reward.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { type AppendedImpression, appendedOf, placeOf, type StoredImpression } from "../../domain/impression/impression.ts";
-import type { LogRow } from "../../domain/log/log-row.ts";
+import type { LogRow, MarkRow } from "../../domain/log/log-row.ts";
+import type { ModelConfig } from "../../domain/model/model.ts";
 import type { ConversionStore } from "./conversion-store.ts";
 import type { Database } from "./database.ts";
 import type { ImpressionStore } from "./impressions/impression-store.ts";
@@ -20,8 +21,9 @@ const MARKS_AT_ONCE = 100;
 /** Marks that a shard copies from its coordinator. Its log leaves them out. */
 const COPIED = ["configuration", "actions"];
 
-/** A step of a replay: an impression to append, or a change of reward to observe, by the conversion of a row. */
+/** A step of a replay: an impression to append, a change of reward to observe, by the conversion of a row, or a change of the model. */
 export type ReplayStep =
+  | { readonly changedAt: number; readonly config: ModelConfig }
   | { readonly appended: AppendedImpression; readonly place: number }
   | { readonly changed: RewardChange; readonly seq: number };
 
@@ -95,13 +97,29 @@ export class LogStore {
    */
   *replay(seq: number): Generator<ReplayStep> {
     const known = new Map<string, Known>();
-    const rows = inOrder<StoredImpression | StoredConversion>(this.#impressions.after(seq), this.#conversions.ofThoseAfter(seq));
+    const rows = inOrder<StoredImpression | StoredConversion | MarkRow>(
+      this.#impressions.after(seq),
+      this.#conversions.ofThoseAfter(seq),
+      marksBetween(this.#database, seq + 1),
+    );
+    let config: ModelConfig | undefined;
     for (const row of rows) {
-      if (!("features" in row)) {
+      if ("mark" in row) {
+        if (!COPIED.includes(row.mark)) continue;
+        config = row.mark === "configuration" ? JSON.parse(row.content) : (config ?? this.#configAt(seq));
+        if (config) yield { changedAt: row.seq, config };
+      } else if (!("features" in row)) {
         const changed = this.#change(row, known);
         if (changed && row.seq > seq) yield { changed, seq: row.seq };
       } else if (row.state === "live") yield { appended: appendedOf(row), place: placeOf(row) };
     }
+  }
+
+  /** The configuration at a row. Undefined before the first. */
+  #configAt(seq: number): ModelConfig | undefined {
+    const marks = "SELECT content FROM marks WHERE type = 'configuration' AND seq <= ? ORDER BY seq DESC LIMIT 1";
+    const [mark] = this.#database.query<{ content: string }>(marks, seq);
+    return mark && JSON.parse(mark.content);
   }
 
   /** The change that a conversion brings, which `known` includes from then on. Undefined if there is nothing to observe. */
@@ -119,7 +137,7 @@ export function* marksBetween(
   database: Database,
   from: number,
   { before = Number.MAX_SAFE_INTEGER, except = [] }: { readonly before?: number; readonly except?: readonly string[] } = {},
-): Generator<LogRow> {
+): Generator<MarkRow> {
   for (let next = from; ; ) {
     const marks = database.query<{ seq: number; mark: string; content: string }>(
       `SELECT seq, type AS mark, content FROM marks WHERE seq >= ? AND seq < ? AND type NOT IN (SELECT value FROM json_each(?))

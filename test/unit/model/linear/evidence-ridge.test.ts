@@ -44,8 +44,8 @@ async function compared(options: Partial<DelayLinUcbOptions>, window: Plain["win
 
 /** The factor on deviations after a number of impressions. */
 function widening(plain: PlainRidge, impressions: number): number {
-  const { ridge = 0.1 } = plain.options;
-  const features = plain.information().reduce((sum, row, i) => sum + 1 - ridge / row[i], 0);
+  const ridges = plain.explored();
+  const features = plain.information().reduce((sum, row, i) => sum + 1 - ridges[i] / row[i], 0);
   return WIDE * Math.sqrt(Math.log(2 + impressions / Math.max(features, 1)));
 }
 
@@ -76,6 +76,17 @@ describe("a delay-aware linear policy is the regression of its definition", () =
     ["of log-odds", { rewards: "bernoulli" }],
     ["of log-odds by evidence", { rewards: "bernoulli", shrinkage: "evidence" }],
     ["of log-odds, forgetting", { rewards: "bernoulli", forgetting: { halfLife: 30 } }],
+    ["with a constant and blocks", { blocks: [0, 1, 4] }],
+    ["with blocks of effects and of shared interactions", { blocks: [1, 2, 3] }],
+    ["with one block that has its level found", { blocks: [1, 1, 1] }],
+    ["with interactions and a level", { blocks: [1, 1, 4] }],
+    ["with blocks and a fixed ridge", { blocks: [0, 3, 4], shrinkage: "fixed" }],
+    ["with blocks, forgetting", { blocks: [0, 3, 4], forgetting: { halfLife: 20 } }],
+    ["of log-odds with blocks, by evidence", { blocks: [0, 2, 255], rewards: "bernoulli", shrinkage: "evidence" }],
+    [
+      "of log-odds with blocks, by evidence, forgetting",
+      { blocks: [1, 2, 4], rewards: "bernoulli", shrinkage: "evidence", forgetting: { halfLife: 30 } },
+    ],
   ])("%s", async (_, options) => {
     await compared(options, { rounds: 40 });
   });

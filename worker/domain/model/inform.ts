@@ -1,11 +1,20 @@
-// What a model's shop knew before the model had learnt anything, as policies take it.
+// What policies are told beside the events that they learn: the meaning of features, and what a shop knew before.
 
 import type { Action } from "../../protocol/schema.ts";
-import { featurizer, type ModelConfig } from "./model.ts";
+import { featurizer, type ModelConfig, regroup } from "./model.ts";
 import type { Policies } from "./policies.ts";
 
 /**
- * Tells policies the prior of a configuration. It replaces an earlier one, so call it whenever the configuration or the catalogue changes.
+ * Tells policies what their features mean under a configuration, whose vocabulary a catalogue may have extended, and its prior. Call it
+ * whenever the configuration or the catalogue changes, between the same events of the log.
+ */
+export function inform(policies: Policies, config: ModelConfig, catalogue: readonly Action[]): void {
+  regroup(policies, config);
+  tellPrior(policies, config, catalogue);
+}
+
+/**
+ * Tells policies the prior of a configuration. It replaces an earlier one.
  * A policy that looks at features takes the products of the catalogue, as they are in no context; another one takes all by their ids.
  */
 export function tellPrior(policies: Policies, config: ModelConfig, catalogue: readonly Action[]): void {
