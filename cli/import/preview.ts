@@ -1,4 +1,4 @@
-// What an import is about to tell a model, in plain words.
+// Describes in plain words the prior that an import is about to send.
 
 import { counted } from "../command/counted.ts";
 import type { Sales, Sold } from "./sales-file.ts";

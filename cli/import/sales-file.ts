@@ -22,7 +22,7 @@ const NAMES = {
 export type Column = keyof typeof NAMES;
 export const COLUMNS = Object.keys(NAMES) as Column[];
 
-/** What a file says of one product. */
+/** Sales and views of one product in a file. */
 export interface Sold {
   sales: number;
   /** Absent if no column has them. */

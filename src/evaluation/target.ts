@@ -104,7 +104,7 @@ export function fittedTarget({ policy, request }: Fitted): Target {
   return (decision, place) => policy.chances({ ...request, ...candidatesFor(policy, decision), decision: `decision ${place}` });
 }
 
-/** What was shown, as a policy takes it: by its features, or by its id. */
+/** The shown action, as a policy takes it: by its features, or by its id. */
 function shownOf(policy: Policy, decision: LoggedDecision): { readonly features?: Float64Array; readonly action?: string } {
   const { dimension } = policy;
   if (dimension > 0) return { features: rowOf(pointsFor(policy, decision), decision.index, dimension) };

@@ -37,7 +37,7 @@ export interface Outcome {
   readonly goals?: GoalChange;
 }
 
-/** What is known of a product from before. */
+/** Past sales of a product, for `Policy.prior`. */
 export interface PriorProduct {
   /** Default: its index. For a policy without features. */
   readonly id?: string;

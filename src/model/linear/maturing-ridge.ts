@@ -188,7 +188,7 @@ export class MaturingRidge {
 
   /** Gives the variance its ridges, and what is known from before. `had`: whether the variance has a prior of its own. **Cost:** O(d^3). */
   #explore(had = this.#scale > 0): void {
-    this.#scale = this.#scaledPrior(this.#matured())?.scale ?? 0;
+    this.#scale = this.#prior ? this.#scaledBy(this.#prior, this.#matured()).scale : 0;
     if (this.#setPrior(had)) this.#posterior.refactor();
   }
 
@@ -204,14 +204,13 @@ export class MaturingRidge {
     return true;
   }
 
-  #scaledPrior(sums: MaturedSums): ScaledPrior | undefined {
-    return this.#prior?.scaled(sums, this.#likelihood, this.#likelihood.spread(sums));
+  #scaledBy(prior: SalesPrior, sums: MaturedSums): ScaledPrior {
+    return prior.scaled(sums, this.#likelihood, this.#likelihood.spread(sums));
   }
 
   /** Sums with what is known from before. */
   #withPrior(sums: MaturedSums): RidgeSums {
-    const prior = this.#scaledPrior(sums);
-    return prior ? withPrior(sums, prior) : sums;
+    return this.#prior ? withPrior(sums, this.#scaledBy(this.#prior, sums)) : sums;
   }
 
   /** See `Policy.prior`. **Cost:** O(k d^2 + d^3). */

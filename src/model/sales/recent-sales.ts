@@ -16,7 +16,7 @@ interface Count {
   sales: number;
 }
 
-/** What is known of products from before. */
+/** Past sales of products, from before the first impression. */
 interface Prior {
   readonly products: ReadonlyMap<number, Readonly<Count>>;
   /** Sums over all products. */

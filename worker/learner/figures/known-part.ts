@@ -53,7 +53,7 @@ export function partOf(counts: GoalCounts, windowMs: number): Part {
   return { ...counts, windowMs, conversions };
 }
 
-/** What was known at a time. */
+/** The impressions and conversions that were known at a time. */
 export interface Known {
   readonly history: History;
   readonly part: Part;

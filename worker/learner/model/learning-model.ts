@@ -120,8 +120,11 @@ export class LearningModel {
       if ("appended" in step) {
         if (step.appended.slots.length === 0) throw new SnapshotError("state-version", "another version took impressions without a model");
         append(policies, { ...step.appended, place: step.place });
-      } else if ("changedAt" in step) inform(policies, step.config, this.#store.catalogues.actionsAt(step.changedAt));
-      else if (!tryObserve(policies, step.changed)) return step.seq;
+      } else if ("changedAt" in step) {
+        const { changedAt, config } = step;
+        // Only a prior needs the catalogue of that time, which takes long to put together.
+        inform(policies, config, config.prior ? this.#store.catalogues.actionsAt(changedAt) : []);
+      } else if (!tryObserve(policies, step.changed)) return step.seq;
     }
     return undefined;
   }
