@@ -84,7 +84,7 @@ const worth: Experiment = {
   async run(task) {
     const { setting, algorithm, run } = task;
     const cell = cells.get(setting) as Cell;
-    const world = worldOf(cell, daysOf(cell).at(-1) as number, ["worth", setting, run]);
+    const world = worldOf(cell, daysOf(cell).at(-1) as number, ["how much traffic pays", setting, run]);
     const shop = { ...world.shop, horizon: roundsOf(world.shop.horizon, task) };
     return curvesAfter(await playBy(algorithms[algorithm](world), shop, algorithm, run), cell);
   },
