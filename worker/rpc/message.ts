@@ -247,8 +247,13 @@ export interface PastConversion {
   readonly status: ConversionStatus;
 }
 
+/** The configuration under which an exported log was made. */
+export interface PastModel extends Pick<HeadLine, "config"> {
+  readonly type: "model";
+}
+
 /** A line of a past log with its number, from 1. */
-export type PastLine = (PastImpression | PastConversion) & { readonly line: number };
+export type PastLine = (PastModel | PastImpression | PastConversion) & { readonly line: number };
 
 /** A file of the archive. */
 export type ArchivedFile = NonNullable<HeadLine["archive"]>[number];

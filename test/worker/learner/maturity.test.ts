@@ -86,8 +86,9 @@ describe("how late conversions come", () => {
     expect(distribution.length).toBeLessThanOrEqual(40);
     expect(distribution.at(-1)?.delayMs).toBe(estimate.followed);
     distribution.forEach(({ delayMs, probability, low, high, stillConverts }, i) => {
-      expect(probability).toBeCloseTo(estimate.below(delayMs), 9);
-      expect(stillConverts).toEqual(orTooFew(estimate, 5, estimate.stillConverts(delayMs)));
+      // The laws are solved by iteration, from sums in another order.
+      expect(probability).toBeCloseTo(estimate.below(delayMs), 6);
+      expect(stillConverts).toEqual(orTooFew(estimate, 5, estimate.stillConverts(delayMs), 6));
       expect(low).toBeLessThanOrEqual(probability);
       expect(high).toBeGreaterThanOrEqual(probability);
       if (i > 0) expect(delayMs).toBeGreaterThan(distribution[i - 1].delayMs);

@@ -1,7 +1,8 @@
-import { expect, it } from "vitest";
+import { evictDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
 import { linesOf as exportedLines } from "../../../cli/log/event-log.ts";
 import type { LogStart } from "../../../worker/rpc/message.ts";
-import { call, createModel, describeModel, HOUR_MS, learnerOf, recommend, show } from "../support/client.ts";
+import { call, convert, createModel, describeModel, HOUR_MS, learnerOf, recommend, show } from "../support/client.ts";
 import { useClock } from "../support/clock.ts";
 import { learners } from "../support/fault.ts";
 import { linesOf, logOf } from "../support/fold.ts";
@@ -70,4 +71,57 @@ it("ends with the number of its rows if one has got another number while it was 
   // An import takes it like any other export.
   const copy = await createModel();
   expect((await call("POST", `/v1/models/${copy}/events`, body)).body).toMatchObject({ impressions: 2 });
+});
+
+describe("a log of a catalogue that has grown", () => {
+  const encoder = { dimension: 64, numeric: { price: { min: 0, max: 50 } } };
+  const [rope, hat, boots] = ["rope", "hat", "boots"].map((id, i) => ({ id, features: { price: 10 * i, brand: `brand-${i}` } }));
+  const context = { country: "PT" };
+
+  /** A model whose visitors buy boots, with its log. */
+  async function grown(): Promise<{ model: string; log: string }> {
+    const model = await createModel({ encoder });
+    for (const actions of [[rope], [rope, hat], [rope, hat, boots]]) await call("PUT", `/v1/models/${model}/actions`, { actions });
+    const ids = await show(model, ...Array.from({ length: 60 }, (_, i) => ({ action: [rope, hat, boots][i % 3].id, context })));
+    await convert(ids.flatMap((impressionId, i) => (i % 3 === 2 ? { impressionId, reward: 1 } : [])));
+    return { model, log: (await call("GET", `/v1/models/${model}/events`)).body };
+  }
+
+  const meansOf = async (model: string): Promise<Record<string, number>> => {
+    const { body } = await call("POST", `/v1/models/${model}/recommendations`, { context, limit: 3 });
+    return Object.fromEntries(body.actions.map(({ id, mean }: { id: string; mean: number }) => [id, mean]));
+  };
+
+  it("means the same in a new model, whose catalogue came at once", async () => {
+    const { model, log } = await grown();
+    const restored = await createModel({ encoder });
+    await call("PUT", `/v1/models/${restored}/actions`, { actions: [boots, hat, rope] });
+    expect((await call("POST", `/v1/models/${restored}/events`, log)).body).toMatchObject({
+      impressions: 60,
+      conversions: { applied: 20 },
+    });
+    const [before, after] = [await meansOf(model), await meansOf(restored)];
+    expect(before.boots).toBeGreaterThan(before.hat + 0.1);
+    for (const id of ["rope", "hat", "boots"]) expect(after[id]).toBeCloseTo(before[id], 9);
+    await evictDurableObject(learnerOf(restored));
+    expect((await describeModel(restored)).digest).toBe((await describeModel(model)).digest);
+    // A second part has no first line, and the same log again changes nothing.
+    expect((await call("POST", `/v1/models/${restored}/events`, log)).body).toMatchObject({ impressions: 0, repeated: 60 });
+  });
+
+  it.each([
+    ["has learnt under another vocabulary", { encoder }],
+    ["has another encoder", { encoder: { ...encoder, interactions: [] } }],
+  ])("is refused by a model that %s, and changes nothing", async (_, options) => {
+    const { log } = await grown();
+    const model = await createModel(options);
+    await call("PUT", `/v1/models/${model}/actions`, { actions: [boots, hat, rope] });
+    await show(model, { action: "hat", context });
+    const before = await describeModel(model);
+    expect(await call("POST", `/v1/models/${model}/events`, log)).toMatchObject({
+      status: 409,
+      body: { detail: expect.stringContaining("of another encoder: import it into a new model") },
+    });
+    expect(await describeModel(model)).toEqual(before);
+  });
 });

@@ -2,9 +2,9 @@ import type { DelayEstimate } from "afterclick";
 import { expect } from "vitest";
 
 /** A figure, or how many conversions whose window has closed it needs more. */
-export function orTooFew({ closed }: DelayEstimate, needed: number, figure: number): unknown {
+export function orTooFew({ closed }: DelayEstimate, needed: number, figure: number, digits = 9): unknown {
   const more = Math.max(1, Math.ceil(needed - closed));
-  return closed >= needed ? expect.closeTo(figure, 9) : { tooFew: { more, of: "conversions whose window has closed" } };
+  return closed >= needed ? expect.closeTo(figure, digits) : { tooFew: { more, of: "conversions whose window has closed" } };
 }
 
 /**

@@ -1,6 +1,8 @@
 import { type EncoderOptions, encoder, vocabularyOf } from "afterclick";
 import { type Action, namedAction } from "../../../src/publication/featurizer.ts";
+import { Problem } from "../../protocol/problem.ts";
 import type { ModelConfig } from "./model.ts";
+import { differences } from "./reconfiguration.ts";
 
 /** How well an encoder tells the actions of a catalogue apart. */
 export interface Encoding {
@@ -34,6 +36,24 @@ export function withVocabulary(config: ModelConfig, actions: readonly Action[]):
   const vocabulary = (hasRoom ? byId : vocabularyOf(named, before)).slice(0, Math.max(dimension, before.length));
   return vocabulary.length === before.length ? config : { ...config, encoder: { ...config.encoder, vocabulary } };
 }
+
+/**
+ * The configuration under which the features of an exported log mean what they meant where they were made. A model without impressions takes
+ * the vocabulary of the exported one. Another one takes what extends its own.
+ * @throws {Problem} 409 if the encoders differ, or the vocabulary that the model has learnt with.
+ */
+export function asExported(config: ModelConfig, exported: ModelConfig, actions: readonly Action[], hasLearnt: boolean): ModelConfig {
+  const [{ vocabulary: own, ...options }, { vocabulary: made, ...others }] = [parted(config), parted(exported)];
+  const shared = hasLearnt ? Math.min(own.length, made.length) : 0;
+  if (differences([options, own.slice(0, shared)], [others, made.slice(0, shared)]).length > 0) {
+    throw new Problem(409, "the log's features are of another encoder: import it into a new model with the encoder of the exported one");
+  }
+  if (!config.encoder || shared === made.length) return config;
+  return withVocabulary({ ...config, encoder: { ...config.encoder, vocabulary: made } }, actions);
+}
+
+/** The encoder of a configuration, with its vocabulary. */
+const parted = ({ encoder: options }: ModelConfig) => ({ vocabulary: [], ...(options as EncoderOptions | null) });
 
 /** Measures the encoder of a configuration. A catalogue is encoded once. */
 export class EncodingReport {

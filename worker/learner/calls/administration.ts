@@ -4,11 +4,12 @@ import { shardName } from "../../domain/ids/shard.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { bucketAt } from "../../domain/impression/bucket.ts";
 import { checkCandidates, checkNumbers } from "../../domain/model/capacity.ts";
-import { withVocabulary } from "../../domain/model/encoding.ts";
+import { asExported, withVocabulary } from "../../domain/model/encoding.ts";
 import {
   type Conflict,
   checkGrows,
   configureModel,
+  featurizer,
   isSame,
   type ModelConfig,
   reconfigureModel,
@@ -176,15 +177,24 @@ export class Administration implements Implemented<AdministrationRpc> {
   }
 
   async importLog(lines: readonly PastLine[]): Promise<Imported> {
-    const { store, current, running, upkeep } = this.#parts;
-    const { config, featurize, live, admission } = current.get();
-    if (config.shards > 1) throw new Problem(422, "shards: expected 1 during an import; set more afterwards");
+    const { store, current, running, publishing, upkeep } = this.#parts;
+    const { config: before, admission } = current.get();
+    if (before.shards > 1) throw new Problem(422, "shards: expected 1 during an import; set more afterwards");
     const policies = await running.policies();
-    const rows = pastRowsOf(lines, { store, config, featurize: featurize(), policies });
+    const hasLearnt = policies[0].policy.impressions > 0;
+    const asMade = (own: ModelConfig, made: ModelConfig) => asExported(own, made, store.catalogue.actions, hasLearnt);
+    const config = lines.reduce((own, line) => (line.type === "model" ? asMade(own, line.config) : own), before);
+    const rows = pastRowsOf(lines, { store, config, featurize: featurizer(config), policies });
     const isOpen = (id: string) => shownAtOf(id) >= store.model.watermark;
     admission.check(rows.filter((row) => "features" in row && isOpen(row.id) && !store.impressions.registered(row.id, row.name)).length);
+    if (config !== before) {
+      store.transact(() => store.reconfigure(config));
+      await upkeep.now(() => publishing.publish());
+    }
+    const informed = await running.policies();
+    const { live } = current.get();
     const imported = { impressions: 0, repeated: 0, conversions: {} as Record<string, number> };
-    live.takePast(policies, rows).forEach((status, i) => {
+    live.takePast(informed, rows).forEach((status, i) => {
       if (!("features" in rows[i])) imported.conversions[status] = (imported.conversions[status] ?? 0) + 1;
       else imported[status === "registered" ? "impressions" : "repeated"]++;
     });

@@ -28,6 +28,8 @@ const ADVISED = [1, 3, 7, 14, 30].map((days) => days * DAY_MS);
 const FEW = { still: 5, window: 15 };
 /** Standard normal quantile of a two-sided interval of 95 %. */
 const NORMAL95 = 1.96;
+/** Rounding of sums is no conversion. */
+const ROUNDING = 1e-9;
 /** Greatest chance at which no report since the last one is odd, of a source that does not report at once. */
 const ODD = 0.01;
 
@@ -147,8 +149,8 @@ function toComeOf(estimate: DelayEstimate, moment: number, later: { readonly sho
   const end = (half: number, side: 1 | -1): number => Math.max(0, expected + side * Math.hypot(half, scatter));
   return {
     expected: Math.max(0, expected),
-    low: Math.floor(end(open.expected - open.low + (rate - low) * later.shown, -1)),
-    high: Math.ceil(end(open.high - open.expected + (high - rate) * later.shown, 1)),
+    low: Math.floor(end(open.expected - open.low + (rate - low) * later.shown, -1) + ROUNDING),
+    high: Math.ceil(end(open.high - open.expected + (high - rate) * later.shown, 1) - ROUNDING),
   };
 }
 

@@ -1,4 +1,4 @@
-import * as sdk from "afterclick";
+import { encoder, otfLinUcb, Recommender } from "afterclick";
 import { decide } from "./decide.js";
 
-globalThis.decided = decide(sdk);
+globalThis.decided = decide({ encoder, otfLinUcb, Recommender });

@@ -19,7 +19,7 @@ import { plainId } from "../../../protocol/plain-id.ts";
 import { located, Problem } from "../../../protocol/problem.ts";
 import { bodyBy, valid } from "../../../protocol/validation.ts";
 import { learner } from "../../../rpc/learner-client.ts";
-import type { LogStart, PastConversion, PastImpression, PastLine } from "../../../rpc/message.ts";
+import type { LogStart, PastConversion, PastImpression, PastLine, PastModel } from "../../../rpc/message.ts";
 import { secretKey } from "../../access/api-keys.ts";
 import { bodyLimit, MAX_LARGE_BYTES } from "../../access/body-limit.ts";
 import { modelPath } from "../../model-path.ts";
@@ -150,7 +150,8 @@ interface Reading extends RegistrationRequest {
   readonly uuids: Map<string, string>;
 }
 
-async function pastLineOf(item: PastItem, reading: Reading): Promise<PastImpression | PastConversion | undefined> {
+async function pastLineOf(item: PastItem, reading: Reading): Promise<PastModel | PastImpression | PastConversion | undefined> {
+  if (item.type === "model") return { type: "model", config: item.config };
   if (item.type === "impression") return pastImpression(item, reading);
   return item.type === "conversion" ? pastConversion(item, reading) : undefined;
 }

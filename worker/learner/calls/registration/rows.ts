@@ -91,6 +91,7 @@ function deleted(horizon: number): string {
 
 function pastRowOf(line: PastLine, receiver: Receiver): PastRow | null {
   const { store, config } = receiver;
+  if (line.type === "model") return null;
   if (line.type === "impression") {
     const { arm, state, byPage, sampling } = line;
     if (state === "deferred" && shownAtOf(line.id) < store.model.watermark) return null;
