@@ -5,7 +5,7 @@ import { zeros } from "./vectors";
 const COUNT = 5;
 const D = 8;
 /** Bytes of a context of two terms. */
-const BYTES = 12 + 2 * 24;
+const BYTES = 16 + 2 * 24;
 
 /** The counts of a catalogue of 5 actions and 8 components. */
 function header(): CatalogueHeader {
@@ -19,8 +19,8 @@ function header(): CatalogueHeader {
 function contextOf(first: u32, second: u32): Context {
   const context = zeros(8);
   store<u32>(context, 2);
-  store<u32>(context + 12, first);
-  store<u32>(context + 12 + 24, second);
+  store<u32>(context + 16, first);
+  store<u32>(context + 16 + 24, second);
   return changetype<Context>(context);
 }
 

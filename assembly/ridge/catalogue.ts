@@ -56,11 +56,13 @@ const BUCKET: u32 = 19;
 
 @unmanaged export class Context {
   terms: u32;
-  /** Sums of squares: of the values and the constant, and of the factors. */
+  /** Whether the terms are multiplied with values and numbers. */
+  isMultiplied: u32;
+  /** Sums of squares: of the values and the constant, and of the factors in products. */
   values: f32;
   factors: f32;
 }
-const CONTEXT: usize = 12;
+const CONTEXT: usize = 16;
 
 /** A term of a context. */
 @unmanaged class Term {
@@ -227,8 +229,9 @@ function listValue(catalogue: CatalogueHeader, context: Context, value: usize, l
   return listProducts(catalogue, context, hash, <u32>word(catalogue, catalogue.valueEntries, value), list);
 }
 
-/** Lists the products of all terms of the context with a value or a number. */
+/** Lists the products of all terms of the context with a value or a number, if they are multiplied. */
 function listProducts(catalogue: CatalogueHeader, context: Context, hash: u32, entry: u32, list: usize): usize {
+  if (!context.isMultiplied) return list;
   const room = catalogue.visitors > 0 ? catalogue.products / catalogue.visitors : 0;
   const end = firstTerm(context) + <usize>context.terms * TERM;
   for (let at = firstTerm(context); at < end; at += TERM) {

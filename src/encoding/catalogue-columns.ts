@@ -9,7 +9,7 @@ import { isNumber, type NamedFeatures, type Term, type TermReader, type Terms } 
 /** Entry of a value without one, as `assembly/ridge/catalogue.ts` has it. */
 const NONE = 0xffffffff;
 /** Bytes of a context before its terms, and of a term. */
-const CONTEXT = 12;
+const CONTEXT = 16;
 const TERM = 24;
 
 /** Version of the columns. It changes with their order or meaning, or with the encoder. */
@@ -105,13 +105,14 @@ export class CatalogueColumns {
     return new CatalogueColumns(columns, actions.length, components);
   }
 
-  /** A context, for the memory of a core. */
-  context({ list }: Terms): Uint8Array {
+  /** A context, for the memory of a core. `isMultiplied`: whether each of its terms is multiplied with each term of an action. */
+  context({ list }: Terms, isMultiplied: boolean): Uint8Array {
     const { values, factors } = squaresOf(list);
     const view = new DataView(new ArrayBuffer(CONTEXT + TERM * list.length));
     view.setUint32(0, list.length, true);
-    view.setFloat32(4, CONSTANT * CONSTANT + values, true);
-    view.setFloat32(8, factors, true);
+    view.setUint32(4, Number(isMultiplied), true);
+    view.setFloat32(8, CONSTANT * CONSTANT + values, true);
+    view.setFloat32(12, isMultiplied ? factors : 0, true);
     list.forEach((term, i) => {
       const at = CONTEXT + TERM * i;
       view.setUint32(at, term.place, true);

@@ -17,9 +17,9 @@ const MOST_NUMBERS = 10_000 * 256;
 /**
  * Actions in a context, as `among` encodes them: the `points` of a request.
  *
- * A linear policy scores them without their vectors, if every context feature is multiplied with every action feature. A score is then that
- * of the vector before its components are rounded to multiples of 2^-12, and in single precision where samples are shared. What is learnt is
- * the rounded vector.
+ * A linear policy scores them without their vectors, if interactions are those of all features, or none. A score is then that of the vector
+ * before its components are rounded to multiples of 2^-12, and in single precision where samples are shared. What is learnt is the rounded
+ * vector.
  */
 export interface EncodedActions {
   /** Number of actions (k). */

@@ -66,11 +66,13 @@ export interface Encoder {
    * recommender.recommend({ points: featuresIn({ country: "PT" }) });
    * @throws {TypeError | RangeError} as `encode`. The returned function throws for a context, before it encodes anything.
    * @throws {SnapshotError} code `truncated`, `version` or `malformed` for columns that are not those of the actions. A decision checks the rest.
+   * @throws {UnsupportedError} code `no-columns` for columns and interactions of some features only.
    */
   among<Action = NamedFeatures>(actions: readonly Action[], options?: AmongOptions<Action>): (context?: NamedFeatures) => EncodedActions;
   /**
-   * What `among` reads of actions, about 40 bytes each, for a process that has to decide at once. Only with `interactions: "all"`.
+   * What `among` reads of actions, about 40 bytes each, for a process that has to decide at once.
    * @throws {TypeError | RangeError} as `encode`.
+   * @throws {UnsupportedError} code `no-columns` for interactions of some features only.
    */
   columns(actions: readonly NamedFeatures[]): Uint8Array;
 }
@@ -124,8 +126,10 @@ export function encoder(options: EncoderOptions): Encoder {
     return vectors;
   };
 
-  const catalogueOf = (actions: readonly NamedFeatures[], reader: TermReader): CatalogueColumns | undefined =>
-    interactions === "all" ? CatalogueColumns.of(actions, reader, components) : undefined;
+  const isMultiplied = interactions === "all";
+  const hasColumns = isMultiplied || interactions.length === 0;
+  const noColumns = (what: string) =>
+    new UnsupportedError("no-columns", `${what}: expected an encoder with interactions of all features or of none`);
 
   return {
     options: { ...structuredClone(options), version: ENCODER_VERSION },
@@ -142,9 +146,11 @@ export function encoder(options: EncoderOptions): Encoder {
     among<Action>(actions: readonly Action[], options: AmongOptions<Action> = {}) {
       const { budget = Number.POSITIVE_INFINITY, columns, featuresOf = (action) => action as NamedFeatures } = options;
       if (!Array.isArray(actions)) throw wrongType("actions", "an array", actions);
+      if (columns && !hasColumns) throw noColumns("options.columns");
       const reader = readerOf("action");
       const named = columns ? [] : actions.map((action) => featuresOf(action));
-      const catalogue = columns ? new CatalogueColumns(columns, actions.length, components) : catalogueOf(named, reader);
+      const made = () => (hasColumns ? CatalogueColumns.of(named, reader, components) : undefined);
+      const catalogue = columns ? new CatalogueColumns(columns, actions.length, components) : made();
       // Without a catalogue, wrong actions are refused here.
       const terms = catalogue ? [] : named.map((features) => reader.terms(features));
       const termsAt = (i: number): Terms => terms[i] ?? reader.terms(featuresOf(actions[i]));
@@ -152,25 +158,25 @@ export function encoder(options: EncoderOptions): Encoder {
       return (context = {}) => {
         if (contexts.size > MOST_REMEMBERED) contexts = readerOf("context");
         const own = contexts.terms(context);
-        if (catalogue) checkCatalogue(own, catalogue, budget);
+        if (catalogue) checkCatalogue(own, catalogue, isMultiplied, budget);
         else checkAll(own, terms, interactions, budget);
         const vectors = (indices: readonly number[]) => encode(own, indices.map(termsAt));
-        return encodedActions({ dimension, vectors, catalogue, context: catalogue?.context(own) }, actions.length);
+        return encodedActions({ dimension, vectors, catalogue, context: catalogue?.context(own, isMultiplied) }, actions.length);
       };
     },
     columns(actions) {
-      const catalogue = catalogueOf(actions, readerOf("action"));
-      if (!catalogue) throw new UnsupportedError("no-columns", 'columns: expected an encoder with interactions: "all"');
-      return catalogue.columns;
+      if (!hasColumns) throw noColumns("columns");
+      return CatalogueColumns.of(actions, readerOf("action"), components).columns;
     },
   };
 }
 
 /** @throws {RangeError} for too many terms of an action, or too many interactions. */
-function checkCatalogue(context: Terms, { mostTerms, terms }: CatalogueColumns, budget: number): void {
+function checkCatalogue(context: Terms, { mostTerms, terms }: CatalogueColumns, isMultiplied: boolean, budget: number): void {
   const count = context.list.length;
-  checkTerms(count + mostTerms + count * mostTerms);
-  checkProducts(count * terms, budget);
+  const multiplied = isMultiplied ? count : 0;
+  checkTerms(count + mostTerms + multiplied * mostTerms);
+  checkProducts(multiplied * terms, budget);
 }
 
 /** @throws {RangeError} as `checkCatalogue`. */

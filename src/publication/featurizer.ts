@@ -21,7 +21,7 @@ export interface Featurizer {
    * @throws {TypeError | RangeError} naming the features that do not fit the model.
    */
   points(context: Features | undefined, actions: readonly Action[]): Points;
-  /** What `prepare` takes in another process. Undefined unless an encoder multiplies every context feature with every action feature. */
+  /** What `prepare` takes in another process. Undefined without an encoder, and for interactions of some features only. */
   columns(actions: readonly Action[]): Uint8Array | undefined;
   /** Prepares a list from its columns, which takes a fraction of the time. Columns of another encoder are ignored. */
   prepare(actions: readonly Action[], columns: Uint8Array): void;
@@ -84,7 +84,7 @@ function byName({ encode, among, columns }: Encoder, { interactions }: EncoderOp
     points(context, actions) {
       return (prepared.get(actions) ?? read(actions))(named("context", context ?? {}));
     },
-    columns: (actions) => (interactions === "all" ? columns(actions.map(namedAction)) : undefined),
+    columns: (actions) => (typeof interactions === "object" && interactions.length > 0 ? undefined : columns(actions.map(namedAction))),
     prepare(actions, given) {
       try {
         read(actions, given);

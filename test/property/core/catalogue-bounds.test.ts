@@ -49,8 +49,8 @@ const OTHERS: readonly (readonly [what: string, list: CoreActions])[] = [
   ["a context with half a term", { ...actions, context: actions.context.slice(0, -12) }],
   ["a context with bytes behind its terms", { ...actions, context: new Uint8Array([...actions.context, ...new Uint8Array(24)]) }],
   ["a count of terms that wraps", { ...actions, context: contextWith(0, 2 ** 31 + actions.context[0]) }],
-  ["a term behind the last component", { ...actions, context: contextWith(12, D) }],
-  ["a term far away", { ...actions, context: contextWith(12 + 24, 0xffffffff) }],
+  ["a term behind the last component", { ...actions, context: contextWith(16, D) }],
+  ["a term far away", { ...actions, context: contextWith(16 + 24, 0xffffffff) }],
 ];
 
 describe.each(["products", "scores", "lists"] as const)("%s", (name) => {
@@ -74,7 +74,7 @@ describe.each(["products", "scores", "lists"] as const)("%s", (name) => {
         const context = actions.context.slice();
         for (const { at, byte } of mutations) context[at] = byte;
         const view = new DataView(context.buffer);
-        const places = Array.from({ length: (context.length - 12) / 24 }, (_, i) => view.getUint32(12 + 24 * i, true));
+        const places = Array.from({ length: (context.length - 16) / 24 }, (_, i) => view.getUint32(16 + 24 * i, true));
         const fits = view.getUint32(0, true) === places.length && places.every((place) => place < D);
         const list = { ...actions, context };
         if (fits) expect(read(list).length).toBeGreaterThan(0);

@@ -78,9 +78,10 @@ const given: fc.Arbitrary<Case> = fc
     contexts: fc.array(context, { minLength: 2, maxLength: 3 }),
     dimension: fc.constantFrom(...DIMENSIONS),
     vocabulary: fc.nat({ max: vocabularies.length - 1 }),
+    interactions: fc.constantFrom("all" as const, "all" as const, []),
   })
-  .map(({ vocabulary, dimension, ...rest }) => {
-    const options = { dimension, numeric, interactions: "all" as const, vocabulary: vocabularies[vocabulary](rest.actions) };
+  .map(({ vocabulary, dimension, interactions, ...rest }) => {
+    const options = { dimension, numeric, interactions, vocabulary: vocabularies[vocabulary](rest.actions) };
     return { ...rest, options };
   });
 
@@ -331,13 +332,14 @@ describe("encoded actions", () => {
     expect(many.pick([0, 160_000]).matrix()).toHaveLength(32);
   });
 
-  it("have a catalogue if every feature of a context is multiplied with every one of an action, and a core refuses them otherwise", () => {
+  it("have a catalogue if all features are multiplied, or none, and a core refuses them otherwise", () => {
     const { core } = freshCore();
     const handle = core.ridgeCreate(16, 1);
     core.draws.draw(handle, new Float64Array(16));
     core.draws.rows(handle, 1, 1, rowsOf(three));
     const pairs = encoder({ dimension: 16, interactions: [["country", "id"]] }).among([{ id: "mug" }])({ country: "PT" });
-    expect([three.catalogue !== undefined, pairs.catalogue]).toEqual([true, undefined]);
+    const alone = encoder({ dimension: 16 }).among([{ id: "mug" }])({ country: "PT" });
+    expect([three.catalogue !== undefined, alone.catalogue !== undefined, pairs.catalogue]).toEqual([true, true, undefined]);
     expect(core.draws.scores([stageOf(handle)], three, 1)).toEqual(new Float64Array(3));
     for (const act of [() => core.draws.scores([stageOf(handle)], pairs, 1), () => core.draws.products(pairs, new Float64Array(16))]) {
       expect(act).toThrow(new TypeError("actions: expected those of a catalogue"));
@@ -393,7 +395,9 @@ describe("columns of a catalogue", () => {
       expect(attempt).toThrow(refused);
     }
     const pairs = encoder({ ...options, interactions: [["country", "brand"]] });
-    expect(() => pairs.columns(actions)).toThrow(expect.objectContaining({ code: "no-columns" }));
+    const unsupported = expect.objectContaining({ name: "UnsupportedError", code: "no-columns" });
+    expect(() => pairs.columns(actions)).toThrow(unsupported);
+    expect(() => pairs.among(actions, { columns })).toThrow(unsupported);
   });
 
   describe("that were changed", () => {

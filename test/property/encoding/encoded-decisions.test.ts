@@ -2,6 +2,7 @@ import {
   type Choice,
   delayLinTs,
   delayLinUcb,
+  type EncodedActions,
   type EncoderOptions,
   encoder,
   families,
@@ -44,7 +45,7 @@ const made = new Map<string, Promise<Recommender>>();
 
 /** A model that has learnt, the same each time: decisions change nothing. */
 function learnt(policy: PolicyDescriptor, options: EncoderOptions, goals?: Goals): Promise<Recommender> {
-  const name = JSON.stringify([policy.id, policy.options, goals]);
+  const name = JSON.stringify([policy.id, policy.options, options.interactions, goals]);
   const known = made.get(name) ?? learn(policy, options, goals);
   made.set(name, known);
   return known;
@@ -83,6 +84,23 @@ const policies: [string, (dimension: number) => PolicyDescriptor, Goals?][] = [
   ["otfLinUcb", (dimension) => otfLinUcb({ dimension })],
 ];
 const samplers = policies.filter(([name]) => name.includes("Ts"));
+
+it.each([["all"], [[]]] as const)("with interactions %j reads the vectors of its list alone", async (interactions) => {
+  const options: EncoderOptions = { ...optionsFor(64), interactions };
+  const { policy } = await learnt(delayLinTs({ dimension: 64 }), options);
+  const encoded = encoder(options).among(actions)(contexts[0]);
+  const read: number[] = [];
+  const points: EncodedActions = {
+    ...encoded,
+    rows: (indices) => {
+      read.push(indices.length);
+      return encoded.rows(indices);
+    },
+    matrix: () => expect.fail("read the vectors of all actions"),
+  };
+  for (const draws of [0, 100]) policy.choose({ round: IMPRESSIONS + 1, now: NOW, limit: 2, draws, points });
+  expect(Math.max(...read)).toBe(2);
+});
 
 describe.each([48, 64, 256])("of %d components", (dimension) => {
   const options = optionsFor(dimension);

@@ -172,8 +172,9 @@ describe("a list of actions that is prepared from its columns", () => {
     expect(matrixOf(points({ country: "PT" }, actions))).toEqual(matrixOf(featurizer(options).points({ country: "PT" }, actions)));
   });
 
-  it("has no columns without an encoder, or where few features are multiplied", () => {
+  it("has no columns without an encoder, or where some features are multiplied", () => {
     expect(featurizer(null).columns([{ id: "a", features: [1] }])).toBeUndefined();
-    expect(featurizer({ ...options, interactions: [] }).columns(actions)).toBeUndefined();
+    expect(featurizer({ ...options, interactions: [["country", "id"]] }).columns(actions)).toBeUndefined();
+    expect(featurizer({ ...options, interactions: [] }).columns(actions)).toBeDefined();
   });
 });
