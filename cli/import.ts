@@ -70,7 +70,9 @@ async function main({ url, model, days, preview, yes, ...named }: Values<typeof 
     return true;
   }
   await call(base, path, { method: "PATCH", key, json: { prior } });
-  print(`Sent. Model ${model} decides by the sales of ${counted(prior.sales.length, "product")} until it has sold as many itself.`);
+  print(
+    `Sent. Model ${model} decides by the sales of ${counted(prior.sales.length, "product")}. They weigh less as its own conversions come in.`,
+  );
   return true;
 }
 

@@ -1,10 +1,9 @@
 // Describes in plain words the prior that an import is about to send.
 
+import { MOST_SOLD } from "../../worker/protocol/most.ts";
 import { counted } from "../command/counted.ts";
 import type { Sales, Sold } from "./sales-file.ts";
 
-/** Most products that a model takes. */
-const MOST_PRODUCTS = 5000;
 /** Unknown products that are named. */
 const MOST_NAMED = 5;
 
@@ -25,7 +24,7 @@ export function previewOf({ products, rows, from, until }: Sales, catalogue: Rea
   const ranked = [...products].toSorted(([, a], [, b]) => b.sales - a.sales);
   const known = catalogue.size === 0 ? ranked : ranked.filter(([id]) => catalogue.has(id));
   const unknown = catalogue.size === 0 ? [] : ranked.filter(([id]) => !catalogue.has(id)).map(([id]) => id);
-  const kept = known.slice(0, MOST_PRODUCTS);
+  const kept = known.slice(0, MOST_SOLD);
   const period = from === undefined || until === undefined ? {} : { from, until };
   const sold = ranked.reduce((sum, [, { sales }]) => sum + sales, 0);
   const lines = [

@@ -18,7 +18,7 @@ import {
   text,
   wholeNumber,
 } from "./forms.ts";
-import { MOST_AMOUNT, MOST_BYTES, MOST_OPEN, MOST_PLACES, MOST_SHARDS } from "./most.ts";
+import { MOST_AMOUNT, MOST_BYTES, MOST_OPEN, MOST_PLACES, MOST_SHARDS, MOST_SOLD } from "./most.ts";
 import { got } from "./sentence.ts";
 
 /**
@@ -72,8 +72,6 @@ const goals = record(
   64,
 );
 const examination = v.pipe(list(v.pipe(finite, v.gtValue(0), v.maxValue(1)), MOST_PLACES), v.minLength(1));
-/** Most products of a prior. Those after them have sold next to nothing. */
-const MOST_SOLD = 5000;
 const count = v.pipe(finite, v.minValue(0), v.maxValue(1e12));
 const prior = strictObject({
   sales: v.pipe(

@@ -10,3 +10,6 @@ export const MOST_AMOUNT = 1e12;
 
 /** Most items of a list of recommendations. */
 export const MOST_PLACES = 100;
+
+/** Most products of a prior. Those after them have sold next to nothing. */
+export const MOST_SOLD = 5000;

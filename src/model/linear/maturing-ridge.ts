@@ -90,7 +90,8 @@ export class MaturingRidge {
       () => this.#correction.curve(),
       () => Math.min(this.#impressions, this.#halving.halfLife),
     );
-    this.#ridges = new ChosenRidges(core, { shrinkage, ridge, likelihood: this.#likelihood, halfLife: this.#halving.halfLife, blocks });
+    const { halfLife } = this.#halving;
+    this.#ridges = new ChosenRidges(core, { dimension: d, shrinkage, ridge, likelihood: this.#likelihood, halfLife, blocks });
     this.#changes = byChanges ? new RateChanges(core, d, this.#ridges, this.#likelihood) : undefined;
     const interval = shrinkage === "evidence" || rewards === "bernoulli" ? Math.ceil(d / SOLVED_AT_ONCE) : 1;
     this.#mean = new CorrectedMean(this.#posterior, new Ridge(core, { dimension: d, ridge, derived: true }), interval, () => {
@@ -205,7 +206,7 @@ export class MaturingRidge {
   }
 
   #scaledBy(prior: SalesPrior, sums: MaturedSums): ScaledPrior {
-    return prior.scaled(sums, this.#likelihood, this.#likelihood.spread(sums));
+    return prior.scaled(sums, this.#likelihood.spread(sums));
   }
 
   /** Sums with what is known from before. */
@@ -215,7 +216,7 @@ export class MaturingRidge {
 
   /** See `Policy.prior`. **Cost:** O(k d^2 + d^3). */
   prior(points: Float64Array, sales: Float64Array, views: Float64Array): void {
-    const prior = SalesPrior.of(this.#core, points, sales, views);
+    const prior = SalesPrior.of(this.#core, this.#likelihood, { points, sales, views });
     // The same again changes nothing, not even how far ridges have come.
     if (prior?.key === this.#prior?.key) return;
     this.#prior = prior;
@@ -379,10 +380,10 @@ export class MaturingRidge {
     const halving = this.#halving;
     this.#posterior.load(reader);
     [this.#impressions, halving.times] = reader.numbers(3);
-    this.#ridges.load(reader, this.#posterior.dimension);
+    this.#ridges.load(reader);
     const [scale] = reader.numbers();
     this.#scale = scale ?? 0;
-    this.#prior = scale === undefined ? undefined : SalesPrior.load(reader, this.#posterior.dimension);
+    this.#prior = scale === undefined ? undefined : SalesPrior.load(reader, this.#likelihood, this.#posterior.dimension);
     this.#setPrior();
     for (const count of [this.#impressions, halving.times]) counted("count", count);
     if (!Number.isFinite(halving.next)) throw malformed();

@@ -115,7 +115,7 @@ export class RateChanges {
       if (places[places.length - 1 - after.length] === i) after.unshift(evidence(total));
     }
     const whole = evidence(all);
-    const prior = this.#ridges.logDeterminant(this.#dimension, level);
+    const prior = this.#ridges.logDeterminant(level);
     return places.map((place, i) => {
       const fit = before[i].fit + after[i].fit - whole.fit;
       const size = before[i].size + after[i].size - whole.size - prior;

@@ -40,72 +40,77 @@ export interface ScaledPrior {
 export class SalesPrior {
   /** sum w x x^T: packed. */
   readonly gram: Float64Array;
-  /** sum w r x, and sum w log(r) x: d each. */
+  readonly #likelihood: Likelihood;
+  /** sum w y x: d, where y is r, or log(r) for a likelihood that knows the level. */
   readonly #moment: Float64Array;
-  readonly #logMoment: Float64Array;
-  /** sum w r^2, and sum w log(r)^2. */
+  /** sum w y^2. */
   readonly #squares: number;
-  readonly #logSquares: number;
-  /** The coefficients of relative rates: d. */
+  /** The coefficients of relative rates: d. Empty for a likelihood that knows the level. */
   readonly #relative: Float64Array;
 
   /** Tells priors apart. */
   get key(): string {
-    return [...this.#relative, this.#squares, this.#logSquares].join();
+    return [...this.#moment, this.#squares].join();
   }
 
-  private constructor(parts: readonly Float64Array[]) {
-    [this.gram, this.#moment, this.#logMoment, this.#relative] = parts;
-    [this.#squares, this.#logSquares] = parts[4];
+  private constructor(likelihood: Likelihood, parts: readonly Float64Array[]) {
+    this.#likelihood = likelihood;
+    [this.gram, this.#moment, this.#relative, [this.#squares]] = parts;
   }
 
-  /** @param points k x d, row-major. Undefined without sales, or without views. */
-  static of(core: Core, points: Float64Array, sales: Float64Array, views: Float64Array): SalesPrior | undefined {
+  /** @param products `points`: k x d, row-major. Returns undefined without sales, or without views. */
+  static of(
+    core: Core,
+    likelihood: Likelihood,
+    { points, sales, views }: { readonly points: Float64Array; readonly sales: Float64Array; readonly views: Float64Array },
+  ): SalesPrior | undefined {
     const [sold, viewed] = [sum(sales), sum(views)];
     if (!(sold > 0 && viewed > 0)) return undefined;
     const d = points.length / sales.length;
     const gram = new Float64Array(triangle(d));
-    const [moment, logMoment] = [new Float64Array(d), new Float64Array(d)];
-    let [squares, logSquares] = [0, 0];
+    const moment = new Float64Array(d);
+    let squares = 0;
     for (let p = 0; p < sales.length; p++) {
       const expected = (views[p] / viewed) * sold;
       const weight = expected / (1 + ELSEWHERE * ELSEWHERE * expected);
       const rate = (sales[p] + CREDIT) / (expected + CREDIT);
-      const log = core.log(rate);
-      squares += weight * rate * rate;
-      logSquares += weight * log * log;
+      const target = likelihood.level ? core.log(rate) : rate;
+      squares += weight * target * target;
       const x = points.subarray(p * d, (p + 1) * d);
       for (let i = 0, at = 0; i < d; at += ++i) {
         if (x[i] === 0) continue;
         const own = weight * x[i];
-        moment[i] += own * rate;
-        logMoment[i] += own * log;
+        moment[i] += own * target;
         for (let j = 0; j <= i; j++) gram[at + j] += own * x[j];
       }
     }
     let most = 0;
     for (let i = 0; i < d; i++) most = Math.max(most, gram[triangle(i + 1) - 1]);
     if (!(most > 0)) return undefined;
-    const { solved } = core.shrunkSolve(gram, KEPT * most, moment, 1);
-    return new SalesPrior([gram, moment, logMoment, solved, Float64Array.of(squares, logSquares)]);
+    const relative = likelihood.level ? new Float64Array(0) : core.shrunkSolve(gram, KEPT * most, moment, 1).solved;
+    return new SalesPrior(likelihood, [gram, moment, relative, Float64Array.of(squares)]);
   }
 
   /** The prior of a regression with these sums so far, whose rewards have a standard deviation of `spread`. */
-  scaled(sums: MaturedSums, likelihood: Likelihood, spread: number): ScaledPrior {
+  scaled(sums: MaturedSums, spread: number): ScaledPrior {
     const { gram } = this;
-    if (likelihood.level) return { scale: 1, gram, moment: this.#logMoment, squares: this.#logSquares };
+    if (this.#likelihood.level) return { scale: 1, gram, moment: this.#moment, squares: this.#squares };
     const shown = Math.max(product(this.#relative, sums.level), 0);
-    const mean = (Math.max(sums.rewards, 0) + GUESSED * Math.sqrt(likelihood.rewardVariance)) / (shown + GUESSED);
+    const mean = (Math.max(sums.rewards, 0) + GUESSED * Math.sqrt(this.#likelihood.rewardVariance)) / (shown + GUESSED);
     const scale = (spread * spread) / (mean * mean);
     return { scale, gram, moment: this.#moment.map((each) => scale * mean * each), squares: scale * mean * mean * this.#squares };
   }
 
   save(writer: SnapshotWriter): void {
-    writer.numbers(this.gram, this.#moment, this.#logMoment, this.#relative, [this.#squares, this.#logSquares]);
+    writer.numbers(this.gram, this.#moment, this.#relative, [this.#squares]);
   }
 
-  static load(reader: SnapshotReader, d: number): SalesPrior {
-    return new SalesPrior([triangle(d), d, d, d, 2].map((length) => reader.numbers(length)));
+  static load(reader: SnapshotReader, likelihood: Likelihood, d: number): SalesPrior {
+    const lengths = [triangle(d), d, likelihood.level ? 0 : d, 1];
+    return new SalesPrior(
+      likelihood,
+      lengths.map((length) => reader.numbers(length)),
+    );
   }
 }
 

@@ -13,6 +13,8 @@ export interface RidgeSums extends MaturedSums {
 }
 
 interface Shrinkage {
+  /** Features (d). */
+  readonly dimension: number;
   readonly shrinkage: "evidence" | "fixed";
   /** Ridge of the level, and the least ridge of the rest. */
   readonly ridge: number;
@@ -138,9 +140,8 @@ export class ChosenRidges {
 
   /** gram + R - least I, with the ridges on the diagonal of R. In the direction of the level R is the least ridge. */
   #shrunk(gram: Float64Array, values: Float64Array, level: Float64Array | undefined): Float64Array {
-    const { ridge: least } = this.#settings;
+    const { ridge: least, dimension: d } = this.#settings;
     const sum = gram.slice();
-    const d = this.#dimension(gram);
     for (let i = 0, at = 0; i < d; i++) {
       const extra = values[this.#blockOf(i)] - least;
       if (level) for (let j = 0; j <= i; j++) sum[at + j] -= extra * level[i] * level[j];
@@ -148,10 +149,6 @@ export class ChosenRidges {
       sum[at - 1] += extra;
     }
     return sum;
-  }
-
-  #dimension(gram: Float64Array): number {
-    return this.#blocks.length || (Math.sqrt(8 * gram.length + 1) - 1) / 2;
   }
 
   #blockOf(feature: number): number {
@@ -172,11 +169,11 @@ export class ChosenRidges {
     });
   }
 
-  /** Log determinant of R, for d features. */
-  logDeterminant(dimension: number, level: Float64Array | undefined): number {
+  /** Log determinant of R. */
+  logDeterminant(level: Float64Array | undefined): number {
     const logs = this.#values.map((each) => this.#core.log(each));
     let sum = level ? this.#core.log(this.#settings.ridge) - logs[MAIN] : 0;
-    for (let i = 0; i < dimension; i++) sum += logs[this.#blockOf(i)];
+    for (let i = 0; i < this.#settings.dimension; i++) sum += logs[this.#blockOf(i)];
     return sum;
   }
 
@@ -217,10 +214,9 @@ export class ChosenRidges {
 
   /** One step of the fixed point. */
   #proposed(sums: RidgeSums, ridges: Float64Array, level: Float64Array | undefined): Float64Array {
-    const { ridge: least, likelihood } = this.#settings;
+    const { dimension: d, ridge: least, likelihood } = this.#settings;
     const { rewardVariance, noiseVariance } = likelihood;
     const { gram, moment, count, squares, taste } = sums;
-    const d = moment.length;
     const both = new Float64Array(level ? 2 * d : d);
     both.set(moment);
     if (level) both.set(level, d);
@@ -256,12 +252,12 @@ export class ChosenRidges {
     writer.numbers([this.due], this.#values, this.#blocks);
   }
 
-  /** `dimension`: of the features. */
-  load(reader: SnapshotReader, dimension: number): void {
+  load(reader: SnapshotReader): void {
+    const { dimension, ridge } = this.#settings;
     const [[due], values, blocks] = [reader.numbers(1), reader.numbers(), reader.numbers()];
     const fits = blocks.every((each) => Number.isInteger(each) && each >= 0 && each < values.length);
     if (!fits || values.length < 2 || values.length > 256 || (blocks.length > 0 && blocks.length !== dimension)) throw malformed();
-    if (!values.every((each) => each >= this.#settings.ridge && each < Number.POSITIVE_INFINITY)) throw malformed();
+    if (!values.every((each) => each >= ridge && each < Number.POSITIVE_INFINITY)) throw malformed();
     this.due = due;
     this.#values = values;
     this.#blocks = Uint8Array.from(blocks);

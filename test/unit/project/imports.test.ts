@@ -250,7 +250,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "cli/worker": ["cli/command"],
   "cli/deploy": ["cli/worker"],
   "cli/doctor": ["cli/command", "cli/worker"],
-  "cli/import": ["cli/command"],
+  "cli/import": ["cli/command", "worker/protocol/most.ts"],
   "cli/log": ["worker/domain/*"],
   "cli/archive": ["cli/log", "worker/domain/*"],
   "cli/compare": ["type src/comparison", "cli/command/counted.ts", "cli/log", "worker/domain/*"],

@@ -18,8 +18,15 @@ const PAGE_LINES = 1000;
 const PAGE_BYTES = 4_000_000;
 /** Marks that are read together. One of a catalogue may be long. */
 const MARKS_AT_ONCE = 100;
-/** Marks that a shard copies from its coordinator. Its log leaves them out. */
-const COPIED = ["configuration", "actions"];
+/** Marks of what policies are told. A shard copies them from its coordinator, and its log leaves them out. */
+const CHANGES = ["configuration", "actions"];
+
+/** Which marks to read: all before a number, or `only` those of some types, or all `except` some. */
+interface Between {
+  readonly before?: number;
+  readonly only?: readonly string[];
+  readonly except?: readonly string[];
+}
 
 /** A step of a replay: an impression to append, a change of reward to observe, by the conversion of a row, or a change of the model. */
 export type ReplayStep =
@@ -69,7 +76,7 @@ export class LogStore {
   }
 
   get #copied(): readonly string[] {
-    return this.#model.state.shard > 0 ? COPIED : [];
+    return this.#model.state.shard > 0 ? CHANGES : [];
   }
 
   /** Number of rows after a row, up to another. **Cost:** linear in the numbers of blocks, conversions and marks. */
@@ -100,12 +107,11 @@ export class LogStore {
     const rows = inOrder<StoredImpression | StoredConversion | MarkRow>(
       this.#impressions.after(seq),
       this.#conversions.ofThoseAfter(seq),
-      marksBetween(this.#database, seq + 1),
+      marksBetween(this.#database, seq + 1, { only: CHANGES }),
     );
     let config: ModelConfig | undefined;
     for (const row of rows) {
       if ("mark" in row) {
-        if (!COPIED.includes(row.mark)) continue;
         config = row.mark === "configuration" ? JSON.parse(row.content) : (config ?? this.#configAt(seq));
         if (config) yield { changedAt: row.seq, config };
       } else if (!("features" in row)) {
@@ -132,19 +138,20 @@ export class LogStore {
   }
 }
 
-/** The marks from a number on, below another, in order. @param except types of marks that are left out. */
+/** The marks from a number on, below another, in order. */
 export function* marksBetween(
   database: Database,
   from: number,
-  { before = Number.MAX_SAFE_INTEGER, except = [] }: { readonly before?: number; readonly except?: readonly string[] } = {},
+  { before = Number.MAX_SAFE_INTEGER, only, except = [] }: Between = {},
 ): Generator<MarkRow> {
   for (let next = from; ; ) {
     const marks = database.query<{ seq: number; mark: string; content: string }>(
-      `SELECT seq, type AS mark, content FROM marks WHERE seq >= ? AND seq < ? AND type NOT IN (SELECT value FROM json_each(?))
+      `SELECT seq, type AS mark, content FROM marks WHERE seq >= ? AND seq < ? AND (type IN (SELECT value FROM json_each(?))) = ?
        ORDER BY seq LIMIT ?`,
       next,
       before,
-      JSON.stringify(except),
+      JSON.stringify(only ?? except),
+      Number(only !== undefined),
       MARKS_AT_ONCE,
     );
     if (marks.length === 0) return;

@@ -57,7 +57,7 @@ it("says what it has read in plain words, and sends it", async () => {
   expect(stdout).toBe(`4 orders with 5 sales of 3 products from 1 November 2026 to 28 November 2026;
 1 product is not in the catalogue and is left out: sock;
 the best seller is mug with 3 sales.
-Sent. Model shop decides by the sales of 2 products until it has sold as many itself.
+Sent. Model shop decides by the sales of 2 products. They weigh less as its own conversions come in.
 `);
   expect([code, sent]).toEqual([0, { prior: PRIOR }]);
   expect(server.asked).toEqual(["GET /v1/models/shop", "GET /v1/models/shop/actions", "PATCH /v1/models/shop"]);
