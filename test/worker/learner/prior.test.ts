@@ -2,7 +2,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
 import { verify } from "../../../cli/verify/verification.ts";
 import { createApp } from "../../../worker/edge/app.ts";
-import { call, convert, HOUR_MS, keep, learnerOf, type Reply, statusesOf } from "../support/client.ts";
+import { call, convert, describeModel, HOUR_MS, keep, learnerOf, type Reply, statusesOf } from "../support/client.ts";
 import { exported } from "../support/exported.ts";
 
 // What a shop knew before: the model decides by it at once, keeps it, and its log repeats the decisions.
@@ -84,7 +84,7 @@ it("has the same state after a restart between a change of the catalogue or the 
   const killed = () => evictDurableObject(learnerOf(model));
   await grow(3);
   await learn();
-  const version = await keep(model);
+  await keep(model);
   for (const step of [() => grow(6), () => tell([5, 0, 9, 2]), () => grow(9), () => tell([1, 7, 0, 3, 8, 2, 2])]) {
     await step();
     await killed();
@@ -92,6 +92,8 @@ it("has the same state after a restart between a change of the catalogue or the 
     await killed();
     await learn();
   }
+  // A slow machine keeps more versions than eight, and drops the first.
+  const version = (await describeModel(model)).kept.at(-1)?.version;
   expect((await call("POST", `/v1/models/${model}/rollback`, { version })).status).toBe(200);
   await learn();
   await killed();
