@@ -4,7 +4,8 @@ import type { Coverage } from "../../../experiments/intervals/coverage.ts";
 import { figures } from "../../../experiments/intervals/table.ts";
 import { traceOf } from "../../../experiments/intervals/trace.ts";
 import { all } from "../../../experiments/papers.ts";
-import type { Result } from "../../../experiments/runs/results.ts";
+import type { Experiment } from "../../../experiments/runs/experiment.ts";
+import { type Result, rivalOf } from "../../../experiments/runs/results.ts";
 import { tracesOf } from "../../../experiments/runs/trace.ts";
 
 /** A row of fewer worlds without a trace is provisional. */
@@ -27,6 +28,17 @@ const UNTRACED = [
   return ids.split(", ").map((id) => `${paper} ${id}`);
 });
 
+/** The experiment with what traces of some of its rows need. The first setting and algorithm are of every trace. */
+function playedOf(experiment: Experiment, rows: readonly Result[]): Experiment {
+  const settings = new Set([experiment.settings[0], ...rows.map(({ setting }) => setting)]);
+  const algorithms = new Set([experiment.algorithms[0], ...rows.flatMap((row) => [row.algorithm, rivalOf(row)])]);
+  return {
+    ...experiment,
+    settings: experiment.settings.filter((setting) => settings.has(setting)),
+    algorithms: experiment.algorithms.filter((algorithm) => algorithms.has(algorithm)),
+  };
+}
+
 it("each row of results.json states its commit", () => {
   for (const { commit, affirmed } of results) {
     expect(commit).toMatch(/^[0-9a-f]{8}$/);
@@ -43,15 +55,16 @@ it.each(figures)("no row of $id in intervals.json is stale", async (figure) => {
 });
 
 it.each(all)("no row of $id is stale", async (paper) => {
-  const rowsOf = (id: string): Result[] => results.filter((row) => row.paper === paper.id && row.experiment === id);
-  const own = paper.experiments.filter(({ id }) => rowsOf(id).length > 0);
+  const isCounted = (row: Result): boolean => row.trace !== undefined || !UNTRACED.includes(`${paper.id} ${row.experiment}`);
+  const counted = results.filter((row) => row.paper === paper.id && isCounted(row));
+  const rowsOf = ({ id }: Experiment): Result[] => counted.filter((row) => row.experiment === id);
+  const own = paper.experiments.filter((experiment) => rowsOf(experiment).length > 0).map((each) => playedOf(each, rowsOf(each)));
   const traces = await tracesOf(paper, own);
   for (const experiment of own) {
     const traceOf = traces.get(experiment);
     // It needs data.
     if (!traceOf) continue;
-    const untraced = UNTRACED.includes(`${paper.id} ${experiment.id}`);
-    const stale = rowsOf(experiment.id).filter((row) => row.trace !== traceOf(row) && !(untraced && row.trace === undefined));
+    const stale = rowsOf(experiment).filter((row) => row.trace !== traceOf(row));
     const names = [...new Set(stale.map(({ setting, algorithm }) => `${experiment.id}, ${setting}, ${algorithm}`))];
     expect(names, `npm run reproduce -- --paper ${paper.id} --experiment ${experiment.id} --affirm`).toEqual([]);
   }
