@@ -29,7 +29,6 @@ const SMALL: Readonly<Record<string, readonly (readonly [args: readonly string[]
   intervals: [[["--figure", "delay-law", "--only", "lognormal, steady", "--runs", "3"], /^\| lognormal, steady, 500 \|.*\| 3 \|$/m]],
   reproduce: [[["--paper", "vernade", "--experiment", "figure-1", "--runs", "1", "--out", "FOLDER"], /\d+ results in/]],
   sizing: [[["--views", "1000"], /1,000/]],
-  crossing: [[[], /conversion: \d+ calls/]],
   golden: [[["test/golden/cases"], /\d+ passed, 0 failed/]],
 };
 
@@ -45,6 +44,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   soak: "test/speed/commands.test.ts",
   attack: "test/speed/commands.test.ts",
   mutations: "test/unit/trials/mutations.test.ts",
+  crossing: "test/unit/trials/crossing.test.ts",
 };
 
 /** Commands that consist of the suite, of its build, or of a part of it on other seeds. */
