@@ -13,7 +13,7 @@ interface Axis {
 }
 
 export const axes: readonly Axis[] = [
-  { name: "k", title: "actions (k)", works: ["decision", "greedy", "first-decision"], scale: "log" },
+  { name: "k", title: "actions (k)", works: ["decision", "greedy", "first-request"], scale: "log" },
   { name: "d", title: "components of a vector (d)", works: ["decision", "ridge-score"], scale: "log" },
   { name: "n", title: "observations (n)", works: ["gp-score"], scale: "log" },
   { name: "goals", title: "goals", works: ["decision"], scale: "linear" },

@@ -90,17 +90,8 @@ export async function publicationOf({ k, d, goals = 1, visitor }: Size, quick = 
   return recommender.publication() as Uint8Array<ArrayBuffer>;
 }
 
-/** The columns of the catalogue, as a learner publishes them. Undefined from a build that has none. */
-export function columnsOf({ k, d }: Size): Uint8Array | undefined {
-  const own = encoder(encoderOptions(d));
-  return "columns" in own ? own.columns(actionsOf(k)) : undefined;
-}
-
 interface Deciding {
   readonly greedy?: boolean | undefined;
-  readonly module?: WebAssembly.Module;
-  /** Of `columnsOf`. Default: the catalogue's actions are read. */
-  readonly columns?: Uint8Array | undefined;
 }
 
 /** The actions, and the contexts of visitors. */
@@ -111,11 +102,11 @@ export async function decider(
   publication: Uint8Array,
   d: number,
   { actions, contexts }: ReturnType<typeof inputsOf>,
-  { greedy = false, module, columns }: Deciding = {},
+  { greedy = false }: Deciding = {},
 ) {
   const { among } = encoder(encoderOptions(d));
-  const pointsIn = columns ? among(actions, { columns }) : among(actions);
-  const { policy } = await Recommender.restore(publication, { policies: [delayLinTs], module });
+  const pointsIn = among(actions);
+  const { policy } = await Recommender.restore(publication, { policies: [delayLinTs] });
   const request = { round: policy.impressions + 1, now: 1000 * IMPRESSIONS, draws: DRAWS, limit: LIMIT, greedy };
   return (n: number) => policy.choose({ ...request, decision: `decision ${n}`, points: pointsIn(contexts[n % CONTEXTS]) });
 }

@@ -68,15 +68,10 @@ const threadUsage = process.threadCpuUsage?.bind(process) ?? process.cpuUsage.bi
 const cell = new Int32Array(new SharedArrayBuffer(4));
 
 /** Processor time of this thread, in seconds. It excludes other work of the machine. */
-export const cpuTime = (): number => secondsOf(threadUsage);
-
-/** Processor time of all threads of this process, in seconds. It includes those that compile and collect garbage. */
-export const processTime = (): number => secondsOf(process.cpuUsage);
-
-function secondsOf(usage: () => NodeJS.CpuUsage): number {
+export function cpuTime(): number {
   // The time of a running thread is up to 4 ms old. It is exact after the thread has slept, however briefly.
   Atomics.wait(cell, 0, 0, 0.01);
-  const { user, system } = usage();
+  const { user, system } = threadUsage();
   return (user + system) / 1e6;
 }
 

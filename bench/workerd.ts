@@ -28,6 +28,8 @@ export interface Runtime {
   readonly ports: ReadonlyMap<string, number>;
   /** Port of the inspector, if it was asked for. */
   readonly inspector?: number;
+  /** Of the operating system. */
+  readonly pid: number;
   /** Ends the process and deletes its storage. */
   close(): Promise<void>;
 }
@@ -84,7 +86,7 @@ async function start(services: readonly Service[], folder: string, inspected: bo
   try {
     const died = ended.then(() => Promise.reject(new Error("workerd ended before all services listened; look at its output above")));
     const listened = await Promise.race([listening(runtime.stdio[3] as Readable, services.length, inspected), died]);
-    return { ...listened, close };
+    return { ...listened, pid: runtime.pid as number, close };
   } catch (error) {
     await close();
     throw error;

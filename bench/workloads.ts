@@ -1,5 +1,6 @@
 import type { Workload } from "./workload.ts";
 import { decisionWorkloads } from "./workloads/decision.ts";
+import { firstRequestWorkloads } from "./workloads/first-request.ts";
 import { gaussianProcessWorkloads } from "./workloads/gaussian-process.ts";
 import { gridWorkloads } from "./workloads/grid.ts";
 import { longRunWorkloads } from "./workloads/long-run.ts";
@@ -17,6 +18,7 @@ export const files: Readonly<Record<string, readonly Workload[]>> = {
   "long-run.ts": longRunWorkloads,
   "restart.ts": restartWorkloads,
   "decision.ts": decisionWorkloads,
+  "first-request.ts": firstRequestWorkloads,
   "worker.ts": workerWorkloads,
 };
 

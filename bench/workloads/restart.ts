@@ -1,17 +1,13 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { delayLinTs, gpUcbSdf, otfLinUcb, type PolicyDescriptor, type PolicyFactory, Recommender } from "afterclick";
 import { stream } from "../../src/simulation/stream.ts";
 import { compileCore } from "../core.ts";
-import { columnsOf, publicationOf } from "../shop.ts";
 import { cpuTime, prepared } from "../variant.ts";
-import type { Target, Workload } from "../workload.ts";
+import type { Workload } from "../workload.ts";
 
-// The cost of a restart: restoring a snapshot, a cold start, and the first decision among a catalogue.
+// The cost of a restart: restoring a snapshot, and a cold start.
 
 const WITHIN_MS = 5;
 const DELAY = 20;
@@ -33,40 +29,12 @@ export const restartWorkloads: readonly Workload[] = [
       return { variants: { afterclick: () => printed("cold-start.ts") } };
     },
   },
-  firstDecision(100),
-  firstDecision(1000, [{ variant: "afterclick", atMost: 10 }]),
-  firstDecision(10_000, [{ variant: "afterclick", atMost: 20 }]),
 ];
 
 /** The number that a script prints in a new process. It loads the same build of the package as this process. */
 async function printed(script: string, ...args: readonly string[]): Promise<number> {
   const path = fileURLToPath(new URL(`../${script}`, import.meta.url));
   return Number((await execute(process.execPath, [...process.execArgv, path, ...args])).stdout);
-}
-
-/**
- * Processor time of all threads of a new process, in which no code is optimised yet: restoring a publication with its catalogue,
- * and one decision. Not included: starting Node.js, loading the package, reading the files,
- * making the actions and compiling the core.
- */
-function firstDecision(k: number, targets?: readonly Target[]): Workload {
-  const size = { k, d: 128 };
-  return {
-    name: `first-decision k=${k}`,
-    unit: "ms",
-    rounds: 9,
-    warmUps: 1,
-    peer: "afterclick",
-    targets,
-    async prepare({ quick } = {}) {
-      const folder = await mkdtemp(join(tmpdir(), "afterclick-bench-"));
-      const parts = [await publicationOf(size, quick), columnsOf(size)].filter((part) => part !== undefined);
-      const files = parts.map((_, i) => join(folder, `${i}`));
-      await Promise.all(parts.map((part, i) => writeFile(files[i], part)));
-      const afterclick = () => printed("first-decision.ts", String(k), String(size.d), ...files);
-      return { variants: { afterclick }, close: () => rm(folder, { recursive: true }) };
-    },
-  };
 }
 
 /** Restores a recommender from a snapshot taken after 1,000 impressions. The ledger remembers all of them. */
