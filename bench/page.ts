@@ -16,7 +16,7 @@ const TABLES: Readonly<Record<string, RegExp>> = {
   "speed-decisions": /decision|greedy/,
   "speed-linear": /^(ridge-score|otflinucb)/,
   "speed-restart": /^(snapshot|cold-start)/,
-  "speed-worker": /^worker/,
+  "speed-worker": /^(worker|first-request)/,
   "speed-processes": /./,
 };
 

@@ -1,9 +1,12 @@
 import { app } from "./edge/app.ts";
+import { rehearse } from "./edge/rehearsal.ts";
 import type { Environment } from "./environment.ts";
 import { PublicationStore } from "./kv/publication-store.ts";
 import { learner } from "./rpc/learner-client.ts";
 
 export { Learner } from "./learner/learner.ts";
+
+await rehearse(app);
 
 export default {
   fetch: app.fetch,

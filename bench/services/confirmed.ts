@@ -1,7 +1,7 @@
-import { app } from "../../worker/edge/app.ts";
 import type { Environment } from "../../worker/environment.ts";
+import worker, { Learner } from "../../worker/index.ts";
 
-export { Learner } from "../../worker/learner/learner.ts";
+export { Learner };
 
 // The worker with a learner that has nothing newer than what KV holds. This leaves what an isolate does by itself.
 
@@ -12,7 +12,7 @@ let own: Environment | undefined;
 export default {
   fetch(request: Request, env: Environment, context: ExecutionContext): Response | Promise<Response> {
     own ??= { ...env, LEARNER: confirming as never };
-    return app.fetch(request, own, context);
+    return worker.fetch(request, own, context);
   },
 };
 

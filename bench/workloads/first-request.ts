@@ -12,7 +12,6 @@ import type { Target, Workload } from "../workload.ts";
 const LIMIT = 6;
 const MODEL = "bench";
 const IMPRESSIONS = 2000;
-/** An import takes at most so many lines. */
 const QUICK_IMPRESSIONS = 20;
 /** Time in which threads finish what they do after an answer. */
 const SETTLED_MS = 100;

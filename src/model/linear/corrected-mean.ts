@@ -32,13 +32,13 @@ export class CorrectedMean {
   /** Theta of the mean from a publication, which has no sums to solve. */
   #published: Float64Array | undefined;
 
-  /** `solved`: an empty ridge, which the mean owns. `regression`: of the present sums. */
-  constructor(posterior: Ridge, solved: Ridge, interval: number, regression: () => Regression) {
+  /** `solved`: an empty ridge, which the mean owns. `regression`: of the present sums. `none`: what it says of no impressions. */
+  constructor(posterior: Ridge, solved: Ridge, interval: number, regression: () => Regression, none: Pick<Regression, "spread" | "level">) {
     this.#posterior = posterior;
     this.#solved = solved;
     this.#interval = interval;
     this.#regression = regression;
-    ({ spread: this.#spread, level: this.#level } = regression());
+    ({ spread: this.#spread, level: this.#level } = none);
   }
 
   /** Call it when the posterior has counted an impression. `replaced`: whether all sums were replaced as well. */

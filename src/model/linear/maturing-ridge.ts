@@ -34,6 +34,10 @@ export interface MaturingRidgeOptions extends Omit<ParsedMaturingRidge, "explora
   readonly amounts?: { readonly max?: number };
 }
 
+const NOTHING = /* @__PURE__ */ new Float64Array(0);
+/** The sums of no impressions, whatever their features. */
+const NO_SUMS: MaturedSums = { gram: NOTHING, moment: NOTHING, level: NOTHING, offsets: NOTHING, count: 0, rewards: 0, squares: 0 };
+
 /**
  * Ridge regression in which an impression counts wholly in the variance at once, and in the mean as far as it has matured.
  *
@@ -94,16 +98,14 @@ export class MaturingRidge {
     this.#ridges = new ChosenRidges(core, { dimension: d, shrinkage, ridge, likelihood: this.#likelihood, halfLife, blocks });
     this.#changes = byChanges ? new RateChanges(core, d, this.#ridges, this.#likelihood) : undefined;
     const interval = shrinkage === "evidence" || rewards === "bernoulli" ? Math.ceil(d / SOLVED_AT_ONCE) : 1;
-    this.#mean = new CorrectedMean(this.#posterior, new Ridge(core, { dimension: d, ridge, derived: true }), interval, () => {
+    const solved = new Ridge(core, { dimension: d, ridge, derived: true });
+    const scaleOf = (sums: MaturedSums) => ({ spread: this.#likelihood.spread(sums), level: this.#likelihood.level?.(sums) ?? 0 });
+    const regression = () => {
       const sums = this.#matured();
       const all = this.#withPrior(sums);
-      return {
-        gram: this.#ridges.shrunk(all, this.#ridges.level(all)),
-        moment: all.moment,
-        spread: this.#likelihood.spread(sums),
-        level: this.#likelihood.level?.(sums) ?? 0,
-      };
-    });
+      return { gram: this.#ridges.shrunk(all, this.#ridges.level(all)), moment: all.moment, ...scaleOf(sums) };
+    };
+    this.#mean = new CorrectedMean(this.#posterior, solved, interval, regression, scaleOf(NO_SUMS));
     this.scores = new MaturedScores(core, this.#posterior, this.#mean, this.#likelihood, () => this.#impressions);
   }
 
