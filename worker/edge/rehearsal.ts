@@ -1,6 +1,5 @@
 // Decides by a small model while the worker starts, so that the code of a first request has run before a visitor asks.
 
-import type { NamedFeatures } from "afterclick";
 import * as v from "valibot";
 import { Catalogue } from "../domain/catalogue/catalogue.ts";
 import { encodeRecord, wholeRecord } from "../domain/catalogue/catalogue-record.ts";
@@ -21,7 +20,7 @@ const DIMENSION = 64;
 /** Further ones would make a start longer, and a first request no shorter. */
 const REQUESTS = 4;
 
-const context = (i: number): NamedFeatures => ({ country: `country-${i % 3}`, device: `device-${i % 2}`, hour: i });
+const context = (i: number) => ({ country: `country-${i % 3}`, device: `device-${i % 2}`, hour: i });
 
 /**
  * Builds the router of an app, and decides in an isolate's place by a model that nobody asks for. Nothing of that is kept but code that has run.
