@@ -5,11 +5,12 @@ import type { Outcome } from "./simulation/pool-worker.ts";
 
 const USAGE = `Plays schedules of a shop's traffic and of faults against the worker's own classes, and checks its laws at the end of each.
 
-Usage: npm run simulate -- [--schedules N] [--seed S] [--shards]
+Usage: npm run simulate -- [--schedules N] [--seed S] [--shards | --informed]
 
   --schedules N   number of schedules, default 10000
   --seed S        seed of the first schedule, default 1; each further schedule has the next seed
   --shards        plays models with several shards, which are killed, cut off and added
+  --informed      plays catalogues that grow and priors that come late and again, and repeats all decisions from the log
 
 Example: npm run simulate -- --schedules 1 --seed 17
 
@@ -23,6 +24,7 @@ const options = {
   schedules: { type: "string", default: "10000" },
   seed: { type: "string", default: "1" },
   shards: { type: "boolean", default: false },
+  informed: { type: "boolean", default: false },
 } as const;
 
 async function main(values: Values<typeof options>): Promise<boolean> {
@@ -35,7 +37,7 @@ async function main(values: Values<typeof options>): Promise<boolean> {
   bar.start(schedules, 0, { failed: 0 });
   const chunks = Array.from({ length: Math.ceil(schedules / CHUNK) }, async (_, chunk) => {
     const seeds = Array.from({ length: Math.min(CHUNK, schedules - chunk * CHUNK) }, (_, i) => first + chunk * CHUNK + i);
-    const outcomes: Outcome[] = await pool.run({ seeds, sharded: values.shards });
+    const outcomes: Outcome[] = await pool.run({ seeds, sharded: values.shards, informed: values.informed });
     failed.push(...outcomes.filter(({ failure }) => failure !== undefined));
     bar.increment(seeds.length, { failed: failed.length });
   });

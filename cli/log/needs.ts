@@ -62,16 +62,17 @@ export async function needsOf(lines: AsyncIterable<HeadLine | EventLine>, progre
   let relearnt: { readonly at: Map<number, number>; readonly config: ModelConfig } | undefined;
   let place = 0;
   const lengths = new Column(Uint16Array);
-  let list: { readonly question: string; readonly place: number } | undefined;
+  let list: { readonly question: string; readonly place: number; length: number } | undefined;
   const decided = (line: ImpressionLine) => {
     const { version, decision } = line;
     if (decision === null || isElsewhere(decision)) return;
     const question = questionOf(line);
     if (list?.question === question) {
-      lengths.set(list.place, Math.max(lengths.get(list.place), decision.place + 1));
+      list.length = Math.max(list.length, decision.place + 1);
+      lengths.set(list.place, list.length);
       return;
     }
-    list = { question, place };
+    list = { question, place, length: decision.place + 1 };
     if (version < shardOf(0).last && version >= (relearnt?.at.get(0) ?? 0)) versions.set(version, place);
     if (decision.catalogue !== undefined) catalogues.set(decision.catalogue, place);
   };

@@ -70,6 +70,8 @@ it("merges states of linear policies with linear rewards and of bestsellers, and
     "delay-lin-ucb by amounts",
     "delay-lin-ts by evidence",
     "delay-lin-ts fixed",
+    "delay-lin-ts with blocks, and a prior",
+    "delay-lin-ts with blocks whose level is found",
     "delay-lin-ts by amounts",
     "bestsellers by id",
     "bestsellers by id, rate, at random",

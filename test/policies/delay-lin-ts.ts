@@ -1,5 +1,5 @@
 import { delayLinTs } from "afterclick";
-import { FUNNEL, MATURED, type PolicyFacts, PRICED, row } from "./facts.ts";
+import { FUNNEL, MATURED, type PolicyFacts, PRICED, row, SOLD } from "./facts.ts";
 
 export const delayLinTsFacts: PolicyFacts = {
   factory: delayLinTs,
@@ -28,6 +28,25 @@ export const delayLinTsFacts: PolicyFacts = {
       options: { dimension: 4, rewards: "bernoulli" },
       goals: FUNNEL,
       promises: row("draws", "never", "never", "never"),
+    },
+    {
+      label: "with blocks, and a prior",
+      options: { dimension: 4, blocks: [0, 1, 3, 4] },
+      prior: SOLD,
+      promises: row("draws", "always", "always", "afterwards"),
+      invariant: true,
+    },
+    {
+      label: "with blocks whose level is found",
+      options: { dimension: 4, blocks: [1, 1, 2, 5] },
+      promises: row("draws", "always", "always", "afterwards"),
+      invariant: true,
+    },
+    {
+      label: "log-odds, fixed, with a prior",
+      options: { dimension: 4, rewards: "bernoulli", shrinkage: "fixed", forgetting: { halfLife: 11 } },
+      prior: SOLD,
+      promises: row("draws", "afterwards", "afterwards", "afterwards"),
     },
     { label: "by amounts", options: { dimension: 4 }, goals: PRICED, promises: row("draws", "always", "always", "never"), invariant: true },
   ],

@@ -66,6 +66,9 @@ export const POINTS = dyadicVectors(stream(3), 20, 4).map((point) => point.map((
 /** The bounding box of these points. */
 export const BOX = Array.from({ length: 4 }, () => [0, 1]);
 
+/** What four products sold before, one of which nobody saw. */
+export const SOLD = POINTS.slice(0, 4).map((features, i) => ({ features, sales: 20 * i, views: 300 - 100 * i }));
+
 // Default options.
 
 export const DOMAIN = { points: [[0, 0], [1, 0.5]] }; // biome-ignore format: one line

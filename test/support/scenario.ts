@@ -1,4 +1,4 @@
-import { type Goals, type PolicyFactory, Recommender } from "afterclick";
+import { type Goals, type Policy, type PolicyFactory, Recommender } from "afterclick";
 
 /** A small linear-congruential stream. It gives the same test data on every machine. */
 export function stream(seed: number): () => number {
@@ -22,6 +22,8 @@ export interface Setting {
   readonly proposes?: boolean;
   /** Default: two goals that add up. */
   readonly goals?: Goals;
+  /** What the policy is told of sales before it learns. */
+  readonly prior?: Parameters<Policy["prior"]>[0];
 }
 
 /** Goals by default, as a shop has them. */
@@ -41,6 +43,7 @@ export async function play(factory: PolicyFactory, setting: Setting, module?: We
   const make = factory as PolicyFactory<object>;
   const { goals = TWO_GOALS } = setting;
   let recommender = await Recommender.create({ policy: make(setting.options), window: { ms: 5000 }, goals, seed: 11, module });
+  if (setting.prior) recommender.policy.prior(setting.prior);
   const log: unknown[] = [];
   const due: { at: number; impressionId: string; goal: string; reward: number }[] = [];
   for (let round = 1; round <= 60; round++) {

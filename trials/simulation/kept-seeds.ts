@@ -23,3 +23,9 @@ export const keptShardedSeeds: readonly number[] = [
   // As above: an accepted activation whose registration died with its isolate.
   20321, 20650,
 ];
+
+/** The same where catalogues grow and priors come late. */
+export const keptInformedSeeds: readonly number[] = [
+  // The second item of a deferred list was activated before the first, and `verify` decided a list of one.
+  246,
+];

@@ -2,6 +2,7 @@ import "./workerd/modules.ts";
 import { createHash } from "node:crypto";
 import type { Launch, Launched } from "./launch/launch.ts";
 import type { Order, Ordered } from "./orders/orders.ts";
+import type { Kind } from "./simulation.ts";
 import { surroundWith } from "./workerd/globals.ts";
 
 // Replacements of workerd's modules must load before the worker.
@@ -19,17 +20,16 @@ export interface Outcome {
   readonly course: string;
 }
 
-/** Schedules of models with one shard, or with several. */
-export interface Schedules {
+/** Schedules of one kind. */
+export interface Schedules extends Kind {
   readonly seeds: readonly number[];
-  readonly sharded: boolean;
 }
 
 /** Runs schedules one after the other in this thread. */
-export default async function run({ seeds, sharded }: Schedules): Promise<Outcome[]> {
+export default async function run({ seeds, ...kind }: Schedules): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const seed of seeds) {
-    const simulation = new Simulation(seed, sharded, ({ model, clock, dice, weather }) => {
+    const simulation = new Simulation(seed, kind, ({ model, clock, dice, weather }) => {
       surroundWith({ now: clock.now, random: dice.unit, wait: () => weather.pause() });
       return new NodeWorld(model, clock, weather);
     });

@@ -13,3 +13,10 @@ export const ACTIONS = [
   { id: "mug", features: [-0.25, 0.5] },
   { id: "lamp", features: [0.125, -0.5] },
 ];
+
+/** A catalogue that grows has these next. */
+export const LATER_ACTIONS = [
+  { id: "stove", features: [0.25, 0.25] },
+  { id: "rope", features: [-0.5, -0.125] },
+  { id: "boots", features: [0.375, 0] },
+];

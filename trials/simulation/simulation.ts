@@ -1,8 +1,9 @@
 // One seeded schedule of traffic and faults, which the same seed plays again.
 
+import { verify } from "../../cli/verify/verification.ts";
 import { account, exportOf, type LearnerExport } from "./account.ts";
 import { Caller, type Reply } from "./caller.ts";
-import { ACTIONS } from "./scene.ts";
+import { ACTIONS, LATER_ACTIONS } from "./scene.ts";
 import { Shop } from "./shop.ts";
 import { Clock, Dice, Weather, type World } from "./world.ts";
 
@@ -23,6 +24,14 @@ export interface Setting {
   readonly weather: Weather;
 }
 
+/** What a schedule has beside one learner's traffic and faults. */
+export interface Kind {
+  /** The model has several shards. */
+  readonly sharded?: boolean;
+  /** The catalogue grows, the shop says what it sold before, late and again, and the log has to repeat all decisions. */
+  readonly informed?: boolean;
+}
+
 /** One schedule: a shop's traffic and all faults, from one seed. */
 export class Simulation {
   readonly #seed: number;
@@ -36,13 +45,15 @@ export class Simulation {
   readonly #failures: unknown[] = [];
   /** Shards whose alarm runs. */
   readonly #ringing = new Set<number>();
-  /** Whether the model has several shards. */
   readonly #sharded: boolean;
+  readonly #informed: boolean;
   #shards = 1;
+  #actions = ACTIONS;
 
-  constructor(seed: number, sharded: boolean, worldOf: (setting: Setting) => World) {
+  constructor(seed: number, { sharded = false, informed = false }: Kind, worldOf: (setting: Setting) => World) {
     this.#seed = seed;
     this.#sharded = sharded;
+    this.#informed = informed;
     this.#dice = new Dice(seed);
     this.#clock.time += this.#dice.below(HOUR_MS);
     this.#weather = new Weather(this.#dice);
@@ -83,7 +94,7 @@ export class Simulation {
   async #open(): Promise<void> {
     const [policy, options] = this.#dice.pick([
       ["delay-lin-ts", {}],
-      ...(this.#sharded ? [] : [["otf-lin-ucb", {}] as const, ["gp-ucb-sdf", { kernel: { name: "matern52" } }] as const]),
+      ...(this.#sharded || this.#informed ? [] : [["otf-lin-ucb", {}] as const, ["gp-ucb-sdf", { kernel: { name: "matern52" } }] as const]),
     ] as const);
     if (this.#sharded) this.#shards = this.#dice.pick([1, 2, 3]);
     const body = {
@@ -107,6 +118,7 @@ export class Simulation {
 
   #choose(): () => Promise<unknown> | unknown {
     if (this.#sharded && this.#dice.chance(0.06)) return () => (this.#dice.chance(0.5) ? this.#grow() : this.#relearn());
+    if (this.#informed && this.#dice.chance(0.1)) return () => (this.#dice.chance(0.5) ? this.#stock() : this.#tell());
     const step = this.#dice.pick(TICKETS);
     const scene = {
       caller: this.#caller,
@@ -126,6 +138,19 @@ export class Simulation {
     // If no answer comes, the shard may exist.
     const shards = ++this.#shards;
     await this.#caller.ofModel("PATCH", "", { shards });
+  }
+
+  /** Adds a product to the catalogue. */
+  async #stock(): Promise<void> {
+    this.#actions = [...ACTIONS, ...LATER_ACTIONS].slice(0, this.#actions.length + 1);
+    await this.#caller.ofModel("PUT", "/actions", { actions: this.#actions });
+  }
+
+  /** Says what products sold before, some of which may not be in the catalogue yet, or takes that back. */
+  async #tell(): Promise<void> {
+    const known = this.#dice.chance(0.2) ? [] : [...ACTIONS, ...LATER_ACTIONS].filter(() => this.#dice.chance(0.7));
+    const sales = known.map(({ id }) => ({ action: id, sales: this.#dice.below(60) }));
+    await this.#caller.ofModel("PATCH", "", { prior: { sales } });
   }
 
   /** Makes all shards learn their logs again under another seed of the policy. */
@@ -223,11 +248,13 @@ export class Simulation {
   async #check(): Promise<void> {
     // The description of several shards is that of their newest publication.
     if (this.#sharded) await this.#finish(() => this.#caller.ofModel("PUT", "/actions", { actions: ACTIONS }));
-    const exported = exportOf(await this.#read(""), await this.#read("/events"));
+    const [description, log] = [await this.#read<LearnerExport["description"]>(""), await this.#read<string>("/events")];
+    const exported = exportOf(description, log);
     await this.#killAll();
     const { digest } = await this.#read<LearnerExport["description"]>("");
     const wrong = await account(this.#shop, this.#world, exported);
     if (digest !== exported.description.digest) wrong.push("digest: expected the same after a restart, got another");
+    if (this.#informed) await verify(() => log.trimEnd().split("\n")).catch((error: Error) => wrong.push(`verify: ${error.message}`));
     wrong.push(...this.#failures.map((error) => (error as Error).stack ?? String(error)), ...this.#world.complaints());
     if (wrong.length > 0) throw new Error(wrong.join("; "));
   }

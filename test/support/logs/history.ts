@@ -1,9 +1,11 @@
 import { type PolicyFactory, Recommender, type Window } from "afterclick";
 import { candidatesFor, type Setting, TWO_GOALS } from "../scenario.ts";
 
-export function create(factory: PolicyFactory, { options, goals = TWO_GOALS }: Setting, window: Window = { rounds: 8 }) {
+export async function create(factory: PolicyFactory, { options, goals = TWO_GOALS, prior }: Setting, window: Window = { rounds: 8 }) {
   const make = factory as PolicyFactory<object>;
-  return Recommender.create({ policy: make(options), window, goals, seed: 5 });
+  const recommender = await Recommender.create({ policy: make(options), window, goals, seed: 5 });
+  if (prior) recommender.policy.prior(prior);
+  return recommender;
 }
 
 /** Impressions of 30 rounds, and conversions for some of them. */

@@ -14,6 +14,13 @@ export interface PlainRidgeOptions {
   readonly window: { readonly rounds: number } | { readonly ms: number } | "none";
 }
 
+/** What products sold before: k vectors, sales and views. */
+export interface PlainPrior {
+  readonly points: readonly (readonly number[])[];
+  readonly sales: readonly number[];
+  readonly views: readonly number[];
+}
+
 interface Impression extends Shown {
   readonly x: readonly number[];
   /** Weight, information of the log-odds, features as they count in the covariance, and offset of the log-odds. */
@@ -68,6 +75,26 @@ function nearest(gram: readonly (readonly number[])[], level: readonly number[],
 
 const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
 
+/**
+ * A prior in units of conversions. A product with s sales where e were expected counts as w conversions with 1 / w = 1 / e + 0.09, of the
+ * relative rate r = (s + 1) / (e + 1), or of log(r). `relative`: the coefficients of these.
+ */
+function conversions({ points, sales, views }: PlainPrior, isLog: boolean) {
+  const [sold, viewed] = [sales, views].map((each) => each.reduce((sum, one) => sum + one));
+  const products = points.map((x, p) => {
+    const expected = (sold * views[p]) / viewed;
+    const rate = (sales[p] + 1) / (expected + 1);
+    return { x, weight: expected > 0 ? 1 / (1 / expected + 0.09) : 0, y: isLog ? Math.log(rate) : rate };
+  });
+  const total = (of: (each: (typeof products)[number]) => number) => products.reduce((sum, each) => sum + each.weight * of(each), 0);
+  const d = points[0].length;
+  const gram = square(d, (i, j) => total(({ x }) => x[i] * x[j]));
+  const moment = axis(d, 0).map((_, i) => total(({ x, y }) => y * x[i]));
+  const least = 0.001 * Math.max(...gram.map((row, i) => row[i]));
+  const relative = times(inverse(square(d, (i, j) => gram[i][j] + (i === j ? least : 0))), moment);
+  return { gram, moment, relative, squares: total(({ y }) => y * y) };
+}
+
 /** Blocks of the features, the ridge of each block, and the ridge of what is not shrunk. */
 export interface PlainShrinkage {
   readonly blocks: readonly number[];
@@ -94,12 +121,14 @@ const most = (block: number): number => [0, 0.3, 0.3, 10][block] ?? 1000;
 export function plainEvidence(
   sums: PlainSums,
   { blocks, ridges: from, least, rewardVariance, noise }: PlainShrinkage & { readonly rewardVariance: number; readonly noise: number },
+  { taste = 0, steps = 3 }: { readonly taste?: number; readonly steps?: number } = {},
 ): number[] {
   const { gram, moment, level, count, squares } = sums;
   const e = unit(level);
   const places = from.map((_, block) => [...blocks.keys()].filter((i) => blocks[i] === block));
   let ridges = [...from];
-  for (let step = 0; step < 3; step++) {
+  for (let step = 0; step < steps; step++) {
+    const before = ridges;
     const covariance = inverse(penalised(sums, { blocks, ridges, least }));
     const mean = times(covariance, moment);
     const rest = mean.map((each, i) => each - dot(e, mean) * e[i]);
@@ -114,11 +143,14 @@ export function plainEvidence(
     const variance = Number.isNaN(noise) ? (errors + 10 * rewardVariance) / (left + 10) : noise;
     ridges = places.map((own, block) => {
       const size = own.reduce((sum, i) => sum + rest[i] * rest[i], 0);
-      const guess = block < 3 ? rewardVariance : 0.001 * rewardVariance;
+      const interaction = taste > 0 ? variance / taste : 0.001 * rewardVariance;
+      const guess = block < 3 ? rewardVariance : interaction;
       const proposed = ((freedoms[block] + 0.03) * variance) / (size + 0.03 * guess);
       const limit = (most(block) * own.reduce((sum, i) => sum + gram[i][i], 0)) / Math.max(own.length, 1);
-      return Math.max(least, Math.min(proposed, limit));
+      return Math.max(least, Math.min(proposed, Math.max(limit, block < 3 ? 0 : taste)));
     });
+    // Steps from the last choice are always as many.
+    if (steps > 3 && ridges.every((each, block) => Math.abs(each - before[block]) <= 0.001 * before[block])) break;
   }
   return ridges;
 }
@@ -135,6 +167,9 @@ export class PlainRidge {
   #due = 2;
   #anchor: { readonly theta: readonly number[]; readonly start: number };
   #anchorDue = 0;
+  #prior: ReturnType<typeof conversions> | undefined;
+  /** Impressions for each conversion of the prior, as of the last choice of ridges. */
+  #scale = 0;
 
   constructor(options: PlainRidgeOptions) {
     const shrinkage = options.rewards === "bernoulli" ? "fixed" : "evidence";
@@ -172,14 +207,38 @@ export class PlainRidge {
     const impression = Object.assign(this.delays.show(time), { x, weight: 1, information, weighted, offset, reward: 0 });
     this.impressions.push(impression);
     this.#now = Math.max(this.#now, time);
-    const { shrinkage, rewardVariance, halfLife } = this.options;
-    if (shrinkage === "evidence" && n + 1 >= this.#due) {
-      const guess = this.#bernoulli ? { rewardVariance: 1, noise: 1 } : { rewardVariance, noise: Number.NaN };
-      this.ridges = plainEvidence(this.sums(), { ...this.#shrinkage, ...guess });
-      this.#due = Math.ceil(Math.min((n + 1) * 1.2, n + 1 + (1.2 - 1) * halfLife));
-    }
+    const { shrinkage, halfLife } = this.options;
+    if (shrinkage === "evidence" && n + 1 >= this.#due) this.#choose();
     if ((n + 1) % halfLife === 0) for (const each of this.impressions) each.weight /= 2;
     return impression;
+  }
+
+  #choose(steps?: number): void {
+    const { rewardVariance, halfLife } = this.options;
+    const n = this.impressions.length;
+    const guess = this.#bernoulli ? { rewardVariance: 1, noise: 1 } : { rewardVariance, noise: Number.NaN };
+    const sums = this.sums();
+    // Where the level is yet to be found, no evidence comes before the first impression.
+    const starts = n > 0 || this.#bernoulli || this.options.blocks.includes(0);
+    if (starts) this.ridges = plainEvidence(sums, { ...this.#shrinkage, ...guess }, { taste: 16 * this.#scaled().scale, steps });
+    this.#due = Math.max(2, Math.ceil(Math.min(n * 1.2, n + (1.2 - 1) * halfLife)));
+    this.#scale = this.#scaled().scale;
+  }
+
+  /** Replaces what products sold before. The ridges are chosen anew. */
+  prior(prior: PlainPrior): void {
+    this.#prior = conversions(prior, this.#bernoulli);
+    this.ridges = this.ridges.map(() => this.options.ridge);
+    if (this.options.shrinkage === "evidence") this.#choose(16);
+    this.#scale = this.#scaled().scale;
+  }
+
+  /** Impressions for each conversion of the prior, and the common rate: that with which the shown products bring the rewards that came. */
+  #scaled(): { readonly scale: number; readonly rate: number } {
+    if (!this.#prior || this.#bernoulli) return { scale: this.#prior ? 1 : 0, rate: 1 };
+    const { level, rewards } = this.#own();
+    const rate = (Math.max(rewards, 0) + Math.sqrt(this.options.rewardVariance)) / (Math.max(dot(this.#prior.relative, level), 0) + 1);
+    return { scale: this.spread() ** 2 / rate ** 2, rate };
   }
 
   /** Cohorts of sums pass the span by the same rule as those of delays. */
@@ -217,8 +276,24 @@ export class PlainRidge {
     return shares;
   }
 
+  /** The sums with those of the prior. */
   sums(): PlainSums {
-    const { dimension: d, blocks } = this.options;
+    const { blocks } = this.options;
+    const own = this.#own();
+    const { scale, rate } = this.#scaled();
+    const { gram, moment, squares } = this.#prior ?? { gram: [], moment: [], squares: 0 };
+    const all = {
+      ...own,
+      gram: own.gram.map((row, i) => row.map((each, j) => each + (scale && scale * gram[i][j]))),
+      moment: own.moment.map((each, i) => each + (scale && scale * rate * moment[i])),
+      squares: own.squares + scale * rate ** 2 * squares,
+    };
+    if (blocks.length === 0 || this.#bernoulli) return all;
+    return { ...all, level: blocks.includes(0) ? own.level.map(() => 0) : nearest(all.gram, own.level, this.#shrinkage) };
+  }
+
+  #own(): PlainSums & { readonly rewards: number } {
+    const { dimension: d } = this.options;
     const shares = this.shares();
     const total = (of: (each: Impression) => number): number => this.impressions.reduce((sum, each) => sum + each.weight * of(each), 0);
     const matured = (of: (each: Impression) => number): number =>
@@ -227,16 +302,15 @@ export class PlainRidge {
     let moment = axis(d, 0).map((_, i) => total(({ reward, x }) => reward * x[i]));
     let level = axis(d, 0).map((_, i) => matured(({ x }) => x[i]));
     let start = 0;
+    const rewards = total(({ reward }) => reward);
     if (this.#bernoulli) {
-      const rewards = total(({ reward }) => reward);
       const rate = (Math.max(rewards, 0) + 0.5) / (Math.max(count, rewards) + 10);
       start = Math.log(rate / (1 - rate)) + 0.5;
       moment = moment.map((each, i) => each + matured(({ offset, information, x }) => (offset - start * information) * x[i]));
       level = axis(d, 0).map(() => 0);
     }
     const gram = square(d, (i, j) => matured(({ weighted }) => weighted[i] * weighted[j]));
-    if (blocks.length > 0 && !this.#bernoulli) level = blocks.includes(0) ? level.map(() => 0) : nearest(gram, level, this.#shrinkage);
-    return { gram, moment, level, start, count, squares: total(({ reward }) => reward * reward) };
+    return { gram, moment, level, start, count, rewards, squares: total(({ reward }) => reward * reward) };
   }
 
   /** Inverse of the matrix of the mean's parameter. */
@@ -253,25 +327,37 @@ export class PlainRidge {
   /** Standard deviation of a reward. */
   spread(): number {
     if (this.#bernoulli) return 1;
-    const { count, squares } = this.sums();
-    const rewards = this.impressions.reduce((sum, { weight, reward }) => sum + weight * reward, 0);
+    const { count, squares, rewards } = this.#own();
     const errors = count > 0 ? Math.max(squares - (rewards * rewards) / count, 0) : 0;
     return Math.sqrt((errors + 10 * this.options.rewardVariance) / (count + 10));
   }
 
-  /** The ridge of each feature in V: the chosen one for interactions with components of their own, and the least one for all others. */
-  explored(): number[] {
+  /**
+   * The ridge of each feature in V: the chosen one for interactions with components of their own, what a prior supports for shared ones, and
+   * the least one for all others.
+   */
+  #explored(): number[] {
     const { blocks, ridges, least } = this.#shrinkage;
-    return blocks.map((block) => (block < 4 ? least : ridges[block]));
+    const shared = (ridge: number): number => Math.max(least, Math.min(16 * this.#scale, ridge));
+    return blocks.map((block) => (block < 3 ? least : block < 4 ? shared(ridges[block]) : ridges[block]));
   }
 
   /** V, over all impressions, matured or not. */
   information(): number[][] {
-    const ridges = this.explored();
-    return square(ridges.length, (i, j) => {
-      const prior = i === j ? ridges[i] : 0;
-      return this.impressions.reduce((sum, { weight, weighted }) => sum + weight * weighted[i] * weighted[j], prior);
-    });
+    const [ridges, shown] = [this.#explored(), this.#shown()];
+    return shown.map((row, i) => row.map((each, j) => each + this.#scale * (this.#prior?.gram[i][j] ?? 0) + (i === j ? ridges[i] : 0)));
+  }
+
+  #shown(): number[][] {
+    const of = (i: number, j: number): number =>
+      this.impressions.reduce((sum, { weight, weighted }) => sum + weight * weighted[i] * weighted[j], 0);
+    return square(this.options.dimension, of);
+  }
+
+  /** Number of features that impressions have had: each counts by its share of V without a prior's impressions. */
+  features(): number {
+    const [ridges, shown] = [this.#explored(), this.#shown()];
+    return ridges.reduce((sum, ridge, i) => sum + shown[i][i] / (shown[i][i] + ridge), 0);
   }
 
   /** Mean and standard deviation of a linear function of x. */

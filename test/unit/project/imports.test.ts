@@ -273,7 +273,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   // The worker's own classes, in Node.
   "trials/simulation": [
-    ...["afterclick", "worker", "worker/domain/ids", "worker/edge", "worker/learner", "worker/rpc"],
+    ...["afterclick", "worker", "worker/domain/ids", "worker/edge", "worker/learner", "worker/rpc", "cli/verify"],
     ...["trials/simulation/launch", "trials/simulation/orders", "trials/simulation/workerd"],
   ],
   "trials/simulation/launch": ["src/simulation", "trials/simulation", "type trials/simulation/workerd"],

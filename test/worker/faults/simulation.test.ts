@@ -160,7 +160,7 @@ afterEach(() => {
 it("keeps every law in workerd, under forty of the same schedules", async () => {
   const failures: string[] = [];
   for (let seed = 1; seed <= SCHEDULES; seed++) {
-    await new Simulation(seed, false, (setting) => new WorkerdWorld(setting)).run().catch((error: Error) => failures.push(error.message));
+    await new Simulation(seed, {}, (setting) => new WorkerdWorld(setting)).run().catch((error: Error) => failures.push(error.message));
   }
   expect(failures).toEqual([]);
 });

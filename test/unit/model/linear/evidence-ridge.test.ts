@@ -1,6 +1,6 @@
 import { type DelayLinUcbOptions, delayLinTs, delayLinUcb, Recommender, type Window } from "afterclick";
 import { describe, expect, it } from "vitest";
-import { dot, PlainRidge } from "../../../support/reference/plain-ridge.ts";
+import { dot, type PlainPrior, PlainRidge } from "../../../support/reference/plain-ridge.ts";
 import { dyadicVectors, stream } from "../../../support/scenario.ts";
 
 // Compares the delay-aware linear policies with a plain model: lists of all impressions, with sums and solves by definition.
@@ -11,7 +11,11 @@ const WIDE = 0.7;
 const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
 
 /** Plays a history with delays into both models, and compares them every few impressions. */
-async function compared(options: Partial<DelayLinUcbOptions>, window: Plain["window"], rounds = 150): Promise<void> {
+async function compared(
+  options: Partial<DelayLinUcbOptions>,
+  window: Plain["window"],
+  { rounds = 150, priors = {} }: { readonly rounds?: number; readonly priors?: Readonly<Record<number, PlainPrior>> } = {},
+): Promise<void> {
   const { forgetting, ...others } = options;
   const settings = { dimension: 3, ...options, exploration: WIDE };
   const { policy } = await Recommender.create({ policy: delayLinUcb(settings), window: window as Window });
@@ -22,6 +26,12 @@ async function compared(options: Partial<DelayLinUcbOptions>, window: Plain["win
   const points = [...dyadicVectors(random, 2, 3), [1, 0.5, -0.25]];
   agree(policy, plain, points, 0);
   for (let round = 1; round <= rounds; round++) {
+    const prior = priors[round];
+    if (prior) {
+      policy.prior(prior.points.map((features, i) => ({ features: [...features], sales: prior.sales[i], views: prior.views[i] })));
+      plain.prior(prior);
+      agree(policy, plain, points, round - 1);
+    }
     for (const convert of due.get(round) ?? []) convert();
     const x = [1, ...dyadicVectors(random, 1, 2)[0]];
     const time = unit * round;
@@ -44,9 +54,7 @@ async function compared(options: Partial<DelayLinUcbOptions>, window: Plain["win
 
 /** The factor on deviations after a number of impressions. */
 function widening(plain: PlainRidge, impressions: number): number {
-  const ridges = plain.explored();
-  const features = plain.information().reduce((sum, row, i) => sum + 1 - ridges[i] / row[i], 0);
-  return WIDE * Math.sqrt(Math.log(2 + impressions / Math.max(features, 1)));
+  return WIDE * Math.sqrt(Math.log(2 + impressions / Math.max(plain.features(), 1)));
 }
 
 function agree(policy: Recommender["policy"], plain: PlainRidge, points: number[][], round: number): void {
@@ -96,7 +104,23 @@ describe("a delay-aware linear policy is the regression of its definition", () =
     ["a window of ms", { ms: 1 << 15 }, 110],
     ["no window", "none", 90],
   ])("in %s", async (_, window, rounds) => {
-    await compared({}, window, rounds);
+    await compared({}, window, { rounds });
+  });
+
+  it.each<[string, Partial<DelayLinUcbOptions>]>([
+    ["without blocks", {}],
+    ["by a fixed ridge", { shrinkage: "fixed" }],
+    ["with a constant and blocks", { blocks: [0, 1, 4] }],
+    ["with a constant and a shared interaction", { blocks: [0, 1, 3] }],
+    ["with interactions and a level that is found", { blocks: [1, 1, 4] }],
+    ["with blocks, forgetting", { blocks: [0, 3, 4], forgetting: { halfLife: 20 } }],
+    ["of log-odds", { rewards: "bernoulli" }],
+    ["of log-odds with blocks, by evidence", { blocks: [0, 1, 3], rewards: "bernoulli", shrinkage: "evidence" }],
+  ])("with a prior, early, and another one later: %s", async (_, options) => {
+    const points = [[1, 0.5, 0], [1, -0.25, 0.5], [1, 0.125, -0.5], [1, 0, 0]]; // biome-ignore format: one line
+    const early = { points, sales: [30, 4, 0, 11], views: [3, 1, 2, 0] };
+    const late = { points: points.slice(1), sales: [2, 40, 3000], views: [200, 100, 50_000] };
+    await compared(options, { rounds: 40 }, { priors: { 1: early, 62: late } });
   });
 });
 
