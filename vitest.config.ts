@@ -15,6 +15,8 @@ const LONGEST = [
   "packaging/packaging",
   "simulation/launch/launch",
   "packaging/bin",
+  "unit/research/stale-rows",
+  "unit/project/core",
 ].map((name) => `/test/${name}.test.ts`);
 
 /** Starts the files first that wait for browsers, servers and packages, so that none of them is left over at the end. */
@@ -35,6 +37,7 @@ const LONG = [
   ...["unit/comparison/arm-comparison", "unit/evaluation/list-evaluation", "unit/model/delay/forgotten-impressions"],
   ...["unit/model/linear/bernoulli-world", "unit/model/pending/retained-memory", "unit/pages/bands", "property/worker/body-heap"],
   ...["unit/research/stale-rows", "unit/worker/long-rollback", "unit/cli/logs/log-memory", "unit/pages/estimates"],
+  "golden/fields",
 ].map((name) => (name.endsWith(".ts") ? name : `test/${name}.test.ts`));
 
 /** Learners wait until the disk has each of their commits. Their folders are in memory, if there is room for those of a run. */

@@ -164,7 +164,7 @@ describe("merged snapshots are one recommender that has learnt everything, byte 
 describe("so are those of many features, whose means are not solved at once", () => {
   it.each([
     ["with forgetting, in a funnel", delayLinTs, 130, funnel],
-    ["without forgetting, by amounts", delayLinUcb, 257, priced],
+    ["without forgetting, by amounts", delayLinUcb, 130, priced],
   ])("%s", async (_, factory, dimension, goals) => {
     await expectMerged({ policy: factory({ dimension }), goals }, course(4, 30, goals, dimension), 0, [1, 2, 4]);
   });

@@ -51,7 +51,7 @@ export default defineConfig({
     isolate: false,
     maxWorkers: 2,
     sequence: { groupOrder: 1 },
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

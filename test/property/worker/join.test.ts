@@ -163,6 +163,6 @@ it("conversions with keys end up where their key leads, in whatever order they a
       expect(store.counters.all().orphan).toBe(model.rows.filter((row) => row.impression === undefined).length);
       disk.close();
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   );
 });

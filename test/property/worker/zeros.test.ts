@@ -23,7 +23,7 @@ import { entriesIn } from "../../worker/support/event-source.ts";
 // answers, figures, publications, and the log but for the lines of the zeros, from whatever is sent, restarted, undone or learnt again.
 
 /** Streams in which zeros are mixed. `ZERO_STREAMS=1000 npx vitest run test/property/worker/zeros.test.ts` takes more. */
-const STREAMS = Number(process.env.ZERO_STREAMS ?? 12);
+const STREAMS = Number(process.env.ZERO_STREAMS ?? 6);
 
 const START = 1_795_262_400_000;
 const MINUTE_MS = 60_000;

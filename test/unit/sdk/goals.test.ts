@@ -288,7 +288,7 @@ describe("amounts", () => {
           expect(mean).toBeCloseTo(other.mean[i], 9);
         });
       }),
-      { numRuns: 1000 },
+      { numRuns: 60 },
     );
   });
 
@@ -483,13 +483,13 @@ describe("amounts", () => {
     return chances / 8;
   }
 
-  it.each([10, 20, 40, 60])("one order beyond the bound does not decide: %d orders of each of two products", async (orders) => {
+  it.each([10, 20, 60])("one order beyond the bound does not decide: %d orders of each of two products", async (orders) => {
     const without = await chanceWith(orders);
-    const [beyond, ...others] = await Promise.all([1000, 1e6, 1e12].map((large) => chanceWith(orders, large)));
+    const [beyond, ...others] = await Promise.all([1000, 1e12].map((large) => chanceWith(orders, large)));
     expect(beyond - without).toBeLessThan(0.15);
     for (const other of others) expect(other).toBe(beyond);
-    const within = await chanceWith(orders, 500);
     if (orders === 20) {
+      const within = await chanceWith(orders, 500);
       const percent = (chance: number) => `${Math.round(100 * chance)} %`;
       const stated = /is shown to (\d+ %)[\s\S]*?these are (\d+ %)[\s\S]*?these are (\d+ %)/.exec(await readFile("docs/api.md", "utf8"));
       expect(stated?.slice(1)).toEqual([without, beyond, within].map(percent));

@@ -9,7 +9,7 @@ import { stream } from "../../support/scenario.ts";
 
 const DAY_MS = 86_400_000;
 const START = 1.8e12;
-const IMPRESSIONS = 48;
+const IMPRESSIONS = 24;
 
 const random = stream(1);
 const oneOf = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)];

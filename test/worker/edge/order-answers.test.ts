@@ -56,8 +56,8 @@ describe("bad input", () => {
     // More is paid back than was paid.
     expect(statusesOf(await shopify("orders/updated", order(7, 3, 5)))).toEqual(["applied", "applied"]);
     expect(await rewardOf(ids[0])).toBe(0);
-    for (let at = 0; at < 200; at++) expect((await shopify("orders/updated", order(8, (7 * at) % 6, at))).status).toBeLessThan(300);
-    expect(await rewardOf(ids[0])).toBe(10 * ((7 * 199) % 6));
+    for (let at = 0; at < 40; at++) expect((await shopify("orders/updated", order(8, (7 * at) % 6, at))).status).toBeLessThan(300);
+    expect(await rewardOf(ids[0])).toBe(10 * ((7 * 39) % 6));
   });
 
   it("a key of a megabyte, and a state of tomorrow", async () => {
