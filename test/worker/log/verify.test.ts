@@ -188,6 +188,15 @@ it("says what it cannot show: a part of a log, one that its model has forgotten,
   expect(await refusalOf(["{"])).toBe("line 1: expected a line of an exported log, got no JSON");
 });
 
+it("makes a list again whose second item was activated before the first", async () => {
+  const model = await createModel();
+  const ids = await recommend(model, { limit: 2, defer: true });
+  expect(ids).toHaveLength(2);
+  for (const id of ids.toReversed()) expect((await call("POST", `/v1/impressions/${id}/activate`)).body.status).toBe("activated");
+  const log = await exported(model);
+  expect((await verify(() => log)).tally.decisions).toBe(2);
+});
+
 it("is whole again after a reset", async () => {
   const model = await createModel();
   await recommend(model);
