@@ -37,7 +37,8 @@ const LONG = [
   ...["unit/comparison/arm-comparison", "unit/evaluation/list-evaluation", "unit/model/delay/forgotten-impressions"],
   ...["unit/model/linear/bernoulli-world", "unit/model/pending/retained-memory", "unit/pages/bands", "property/worker/body-heap"],
   ...["unit/research/stale-rows", "unit/worker/long-rollback", "unit/cli/logs/log-memory", "unit/pages/estimates"],
-  "golden/fields",
+  ...["golden/fields", "unit/worker/default-merge", "unit/trials/crossing", "unit/model/delay/own-laws-memory"],
+  ...["property/altered-archive", "property/crafted-snapshots"],
 ].map((name) => (name.endsWith(".ts") ? name : `test/${name}.test.ts`));
 
 /** Learners wait until the disk has each of their commits. Their folders are in memory, if there is room for those of a run. */

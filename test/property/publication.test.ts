@@ -56,7 +56,7 @@ it.each([delayLinTs, delayLinUcb] as PolicyFactory<{ dimension: number }>[])(
         }
         expect(policy.predict(points)).toEqual(recommender.policy.predict(points));
       }),
-      { numRuns: 12 },
+      { numRuns: 20 },
     );
   },
 );

@@ -126,7 +126,7 @@ it("has the candidates that every restriction leaves, the pins that are availabl
       const falling = Float64Array.from(candidates, (_, i) => -i);
       expect(offer.families.best(falling, candidates.length)).toEqual(list);
     }),
-    { numRuns: 1000 },
+    { numRuns: 300 },
   );
 });
 

@@ -175,29 +175,6 @@ describe("delays that differ by product", () => {
     }
     expect(() => fresh().load(reading([now, keys, ratioKeys, solved.with(0, 0), first, ...rest]))).toThrow("do not fit together");
   });
-
-  it("take half a megabyte at most for 200 products", () => {
-    const [dimension, window] = [256, { rounds: 16_384 }];
-    const common = new Delays({ resolution: 1, cohort: 256, span: window.rounds });
-    const laws = new OwnLaws(
-      window,
-      { dimension, from: 0, corrects: true },
-      () => common.curve(0),
-      () => 0,
-    );
-    const random = stream(2);
-    let most = 0;
-    for (let round = 1; round <= 24_000; round++) {
-      const features = new Float64Array(dimension);
-      features[Math.floor(200 * random())] = 1;
-      laws.append(features, { round });
-      if (random() < 0.05)
-        laws.observe({ features, slot: 0, round }, 1, 1, undefined, { after: Math.floor(window.rounds * random() ** 3) });
-      if (round % 6000 === 0) most = Math.max(most, 8 * saved(laws).reduce((sum, { length }) => sum + 1 + length, 0));
-    }
-    expect(most).toBeGreaterThan(150_000);
-    expect(most).toBeLessThan(500_000);
-  });
 });
 
 describe("a policy with delays that differ by product", () => {
