@@ -28,4 +28,6 @@ export const keptShardedSeeds: readonly number[] = [
 export const keptInformedSeeds: readonly number[] = [
   // The second item of a deferred list was activated before the first, and `verify` decided a list of one.
   246,
+  // A conversion waited for a start while the catalogue grew, and was learnt before the policy knew the prior of the new product.
+  941,
 ];

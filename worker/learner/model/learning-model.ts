@@ -335,6 +335,8 @@ export class LearningModel {
   /** Makes a change of the current model in one transaction, in which the policies learn. */
   change<T>(work: () => T): T {
     try {
+      // The catalogue may have changed since the caller waited for a start, and a replay learns of that first.
+      if (this.#policies && this.isCurrent) this.#informed(this.#policies);
       const result = this.#store.transact(work);
       this.#saveIfDue();
       return result;
