@@ -230,7 +230,8 @@ export class Replay {
     const { id, decision, version, context } = line;
     const { first = id, place = 0, asked = {} } = decision ?? {};
     const question = questionOf(line);
-    if (this.#last?.question === question) return this.#last.decided;
+    // An item that was registered after a mark was not counted in the length of its list.
+    if (this.#last?.question === question && place < this.#last.decided.rows.length) return this.#last.decided;
     const learnt = this.#isPresent(version, line) ? { ...this.#known(), policies: this.#policies() } : await this.#stateAt(version);
     const state = line.arm === "catalogue" ? { ...learnt, ...(await unlearnt(learnt.config)) } : learnt;
     const catalogue = decision?.catalogue === undefined ? state.catalogue : this.#catalogueAt(decision.catalogue, line);
