@@ -35,17 +35,21 @@ const MOST_VISITS = 90_000;
 
 const daysOf = ({ visits }: Cell): number[] => DAYS.filter((days) => visits * days <= MOST_VISITS);
 
+/** The default that knows past orders, and the list that is made of them. */
+export const INFORMED = "default with prior";
+export const SHOP_WIDE = "bestsellers of the shop, five times the traffic";
+
 /** What the slot shows. A further algorithm is one more line. */
 const algorithms: Readonly<Record<string, (world: World) => Algorithm>> = {
   [DEFAULT]: () => ({ feedback: "delivered", learner: byDefault }),
-  "default with prior": (world) => ({ feedback: "delivered", learner: (model, shop) => informed(model, shop, world) }),
+  [INFORMED]: (world) => ({ feedback: "delivered", learner: (model, shop) => informed(model, shop, world) }),
   "sales per view, 5 % at random": () => ({
     feedback: "delivered",
     isBlind: true,
     learner: (_, { products }, random) => salesPerView(products.length, 0.05, random),
   }),
   "bestsellers of the slot": () => ({ feedback: "delivered", isBlind: true, learner: bestsellersOf(0) }),
-  "bestsellers of the shop, five times the traffic": (world) => ({
+  [SHOP_WIDE]: (world) => ({
     feedback: "delivered",
     isBlind: true,
     learner: (_, __, random) => shopWide(world, 5, random),
@@ -70,7 +74,8 @@ function curvesAfter({ expected, regret }: Played, cell: Cell): Curve[] {
   });
 }
 
-const rivals = Object.keys(algorithms).filter((name) => name !== DEFAULT);
+/** What a shop does without the default. */
+export const rivals = Object.keys(algorithms).filter((name) => name !== DEFAULT && name !== INFORMED);
 
 const worth: Experiment = {
   id: "cells",
@@ -79,7 +84,10 @@ const worth: Experiment = {
   settings: [...cells.keys()],
   algorithms: Object.keys(algorithms),
   figures: [],
-  ratios: DAYS.map((days) => ({ metric: conversionsAfter(days), of: DEFAULT, to: rivals })),
+  ratios: DAYS.map(conversionsAfter).flatMap((metric) => [
+    { metric, of: DEFAULT, to: rivals },
+    { metric, of: INFORMED, to: [SHOP_WIDE] },
+  ]),
   traced: 200,
   async run(task) {
     const { setting, algorithm, run } = task;

@@ -4,12 +4,11 @@ import { intervalOf, type Result, ratioName } from "../runs/results.ts";
 import { DEFAULT } from "../shop/algorithms.ts";
 import type { Comparison } from "../summary/choosing.ts";
 import { PROVENANCE, provenance } from "../summary/provenance.ts";
-import { conversionsAfter, DAYS, figureCells, paper, shareAfter } from "../worth.ts";
+import { conversionsAfter, DAYS, figureCells, INFORMED, paper, rivals, SHOP_WIDE, shareAfter } from "../worth.ts";
 
 const ofWorth = (results: readonly Result[]): Result[] => results.filter((each) => each.paper === paper.id);
 
 const [{ settings, algorithms }] = paper.experiments;
-const rivals = algorithms.filter((name) => name !== DEFAULT);
 
 /** A ratio of gains as a change in percent, with its interval of 95 %. */
 function gainText(ratio: Result | undefined): string {
@@ -19,20 +18,22 @@ function gainText(ratio: Result | undefined): string {
   return `${gain} % (${ends.join(" to ")})`;
 }
 
-/** How many more conversions the default has brought since day 1 than what a shop does without it. */
+/** How many more conversions the default has brought since day 1 than what a shop does without it, and with a prior than the list that knows the same orders. */
 export function worthTable(results: readonly Result[]): string {
   const own = ofWorth(results);
   const rows = settings.flatMap((setting) =>
     DAYS.flatMap((days) => {
-      const of = (metric: string) => own.find((row) => row.setting === setting && row.algorithm === DEFAULT && row.metric === metric);
-      const share = of(shareAfter(days));
+      const of = (metric: string, algorithm: string) =>
+        own.find((row) => row.setting === setting && row.algorithm === algorithm && row.metric === metric);
+      const share = of(shareAfter(days), DEFAULT);
       if (!share) return [];
-      const ratios = rivals.map((name) => of(ratioName(conversionsAfter(days), name)));
+      const gain = (algorithm: string) => (rival: string) => of(ratioName(conversionsAfter(days), rival), algorithm);
+      const ratios = [...rivals.map(gain(DEFAULT)), gain(INFORMED)(SHOP_WIDE)];
       const found = ratios.filter((row) => row !== undefined);
       return [[setting, `${days}`, share.mean.toFixed(2), ...ratios.map(gainText), ...provenance(found)]];
     }),
   );
-  return table(["shop", "day", "share of the best", ...rivals, ...PROVENANCE], rows, 1);
+  return table(["shop", "day", "share of the best", ...rivals, `${INFORMED}, over ${SHOP_WIDE}`, ...PROVENANCE], rows, 1);
 }
 
 /** Day of the figures. */
