@@ -24,6 +24,13 @@ const nameOf = ({ visits, products, percent, delay, taste }: Cell): string =>
 const cellsOf = (changes: readonly Partial<Cell>[]): Map<string, Cell> =>
   new Map(changes.map((change) => ({ ...CENTRE, ...change })).map((cell) => [nameOf(cell), cell]));
 
+/** What a cell has of its own. */
+export function labelOf(name: string): string {
+  const [centre] = cellsOf([{}]).keys();
+  const parts = name.split(", ").filter((part) => !centre.split(", ").includes(part));
+  return parts.join(", ") || `${CENTRE.visits.toLocaleString("en")} visits a day`;
+}
+
 /** Names of cells by their figure. */
 export const figureCells = { "worth-traffic": [...cellsOf(traffic).keys()], "worth-shops": [...cellsOf([{}, ...others]).keys()] };
 const cells = cellsOf([...traffic, ...others]);

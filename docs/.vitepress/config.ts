@@ -37,6 +37,7 @@ const DOCUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   "Understand it": {
     "docs/architecture.md": "Architecture",
+    "docs/worth.md": "How much traffic pays",
     "docs/research.md": "Research",
     "docs/intervals.md": "Do the intervals hold?",
     "docs/real-logs.md": "What a real log tells",

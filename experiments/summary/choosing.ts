@@ -170,7 +170,8 @@ export async function drawingOf(comparison: Comparison, results: readonly Result
   const spec: TopLevelSpec = {
     $schema: "https://vega.github.io/schema/vega-lite/v6.json",
     data: { values },
-    facet: { column: { field: "setting", type: "nominal", title: null, sort: Object.values(settings) } },
+    facet: { field: "setting", type: "nominal", title: null, sort: Object.values(settings) },
+    columns: 4,
     spec: {
       width: 190,
       height: { step: 24 },

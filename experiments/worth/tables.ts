@@ -4,7 +4,7 @@ import { intervalOf, type Result, ratioName } from "../runs/results.ts";
 import { DEFAULT } from "../shop/algorithms.ts";
 import type { Comparison } from "../summary/choosing.ts";
 import { PROVENANCE, provenance } from "../summary/provenance.ts";
-import { conversionsAfter, DAYS, figureCells, INFORMED, paper, rivals, SHOP_WIDE, shareAfter } from "../worth.ts";
+import { conversionsAfter, DAYS, figureCells, INFORMED, labelOf, paper, rivals, SHOP_WIDE, shareAfter } from "../worth.ts";
 
 const ofWorth = (results: readonly Result[]): Result[] => results.filter((each) => each.paper === paper.id);
 
@@ -30,7 +30,7 @@ export function worthTable(results: readonly Result[]): string {
       const gain = (algorithm: string) => (rival: string) => of(ratioName(conversionsAfter(days), rival), algorithm);
       const ratios = [...rivals.map(gain(DEFAULT)), gain(INFORMED)(SHOP_WIDE)];
       const found = ratios.filter((row) => row !== undefined);
-      return [[setting, `${days}`, share.mean.toFixed(2), ...ratios.map(gainText), ...provenance(found)]];
+      return [[labelOf(setting), `${days}`, share.mean.toFixed(2), ...ratios.map(gainText), ...provenance(found)]];
     }),
   );
   return table(["shop", "day", "share of the best", ...rivals, `${INFORMED}, over ${SHOP_WIDE}`, ...PROVENANCE], rows, 1);
@@ -42,12 +42,13 @@ const MONTH = 30;
 /** The figures by name: the share of the best after a month, of each algorithm. */
 export function worthComparisons(results: readonly Result[]): Readonly<Record<string, Comparison>> {
   const own = ofWorth(results).filter(({ metric }) => metric === shareAfter(MONTH));
-  const labels = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, name]));
+  const settingsOf = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, labelOf(name)]));
+  const labels = Object.fromEntries(algorithms.map((name) => [name, name.split(",")[0]]));
   return Object.fromEntries(
     Object.entries(figureCells).flatMap(([name, cells]) => {
       const played = cells.filter((cell) => algorithms.every((each) => own.some((row) => row.setting === cell && row.algorithm === each)));
       if (played.length === 0) return [];
-      return [[name, { experiments: ["cells"], metric: shareAfter(MONTH), settings: labels(played), algorithms: labels(algorithms) }]];
+      return [[name, { experiments: ["cells"], metric: shareAfter(MONTH), settings: settingsOf(played), algorithms: labels }]];
     }),
   );
 }

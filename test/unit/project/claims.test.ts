@@ -14,7 +14,8 @@ import {
   toldTable,
 } from "../../../experiments/logs/tables.ts";
 import { all } from "../../../experiments/papers.ts";
-import { intervalOf, type Result } from "../../../experiments/runs/results.ts";
+import { intervalOf, type Result, ratioName } from "../../../experiments/runs/results.ts";
+import { DEFAULT } from "../../../experiments/shop/algorithms.ts";
 import {
   shopComparisons,
   shopMoney,
@@ -29,6 +30,8 @@ import { comparisons, drawingOf, find, withNumbers } from "../../../experiments/
 import { claimsTable } from "../../../experiments/summary/claims.ts";
 import { DECISION, numbersTable } from "../../../experiments/summary/front.ts";
 import { goalsTable, rhythmTable } from "../../../experiments/summary/goals.ts";
+import { worthComparisons, worthTable } from "../../../experiments/worth/tables.ts";
+import { conversionsAfter, INFORMED, labelOf, rivals } from "../../../experiments/worth.ts";
 
 const results: Result[] = JSON.parse(await readFile("experiments/results.json", "utf8"));
 
@@ -123,7 +126,7 @@ it("the guide's tables are those of experiments/results.json", () => {
   expect(withNumbers(guide, results)).toBe(guide);
 });
 
-it.each(Object.entries({ ...comparisons, ...shopComparisons(results), ...signalsComparisons(results) }))(
+it.each(Object.entries({ ...comparisons, ...shopComparisons(results), ...signalsComparisons(results), ...worthComparisons(results) }))(
   "the figure %s is that of experiments/results.json",
   async (name, comparison) => {
     expect(await readFile(`docs/figures/${name}.svg`, "utf8")).toBe(await drawingOf(comparison, results));
@@ -194,6 +197,34 @@ it("what the documents say in words is what their numbers say", async () => {
   for (const each of besideOracle.filter(({ setting }) => setting.includes("25 %"))) expect(intervalOf(each).high).toBeLessThan(1);
   const [five, ten, twenty, forty] = means("window", "GP-UCB-SDF");
   expect(Math.max(twenty, forty)).toBeLessThan(Math.min(five, ten));
+});
+
+it("what docs/worth.md says in words is what its numbers say", async () => {
+  const page = (await readFile("docs/worth.md", "utf8")).replace(/\s+/g, " ");
+  expect(page).toContain(worthTable(results).replace(/\s+/g, " "));
+  const gain = (cell: string, days: number, algorithm: string, rival: string): number => {
+    const metric = ratioName(conversionsAfter(days), rival);
+    const isMeant = (each: Result) => each.paper === "worth" && each.algorithm === algorithm && each.metric === metric;
+    return 100 * ((results.find((each) => isMeant(each) && labelOf(each.setting) === cell) as Result).mean - 1);
+  };
+  const [perView, slot, shop, any] = rivals;
+  const informed = (cell: string, days: number) => gain(cell, days, INFORMED, shop);
+  expect(page).toContain(
+    `has brought ${informed("100 visits a day", 30).toFixed(0)} % more at 100 visits a day, and ${informed("1,000 visits a day", 30).toFixed(0)} % more at 1,000`,
+  );
+  const cells = ["100 visits a day", "300 visits a day", "1,000 visits a day", "3,000 visits a day", "10,000 visits a day"];
+  const shops = ["8 products", "0.5 %", "5 %", "ten minutes", "a week", "no taste"];
+  for (const cell of [...cells, ...shops]) expect(informed(cell, 7)).toBeGreaterThan(-1);
+  expect(informed("1,000 products", 7)).toBeLessThan(-1);
+  const own = (cell: string, days: number, rival: string) => gain(cell, days, DEFAULT, rival);
+  expect(own("100 visits a day", 30, any)).toBeGreaterThan(100);
+  expect(own("1,000 visits a day", 30, any)).toBeGreaterThan(170);
+  for (const cell of cells.slice(1, 4)) expect(own(cell, 30, perView)).toBeGreaterThan(10);
+  expect(own("100 visits a day", 30, perView)).toBeLessThan(0);
+  expect(own("100 visits a day", 90, perView)).toBeGreaterThan(10);
+  for (const cell of cells.slice(0, 4)) expect(own(cell, 30, slot)).toBeGreaterThan(50);
+  expect(page).toContain(`loses the first week: ${(-own("1,000 visits a day", 7, shop)).toFixed(0)} % after seven days`);
+  expect(page).toContain(`still ${(-own("no taste", 90, shop)).toFixed(0)} % behind after 90 days`);
 });
 
 it("what docs/real-logs.md says in words is what its numbers say", async () => {
