@@ -9,7 +9,7 @@ import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { secrets } from "./worker.ts";
 
 const HOUR_MS = 3_600_000;
-const soon = { timeout: 20_000, interval: 100 };
+const soon = { timeout: 60_000, interval: 100 };
 
 /** A visitor with storage of its own, to whom a model of its own has shown one impression. */
 interface Visit {

@@ -7,7 +7,7 @@ import { busy, examined, explained, idle } from "./report.ts";
 import { complaintsOf, outside, secrets, startWorker, type TestWorker } from "./worker.ts";
 
 const KEY = secrets.AFTERCLICK_SECRET_KEY;
-const soon = { timeout: 20_000, interval: 50 };
+const soon = { timeout: 60_000, interval: 50 };
 
 /** Counts the pixels of a chart in each of a few colours. A blank chart, or one in the wrong colour scheme, then fails. */
 function paint(page: Page, chart: string): Promise<Record<string, number>> {

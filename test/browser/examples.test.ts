@@ -91,7 +91,7 @@ describeInChromium("browser", () => {
     await expect.poll(() => status.innerText()).toBe("1 opened, 2 shown and not opened yet");
     await page.getByRole("button", { name: "Show others" }).click();
     await expect.poll(() => status.innerText()).toBe("1 opened, 5 shown and not opened yet");
-    await expect.poll(() => page.locator("li").count(), { timeout: 20_000 }).toBe(3);
+    await expect.poll(() => page.locator("li").count(), { timeout: 60_000 }).toBe(3);
     expect(complaints).toEqual([]);
     await page.close();
   });

@@ -5,7 +5,7 @@ import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { secrets, startShop, startWorker, type TestWorker } from "./worker.ts";
 
 const HOUR_MS = 3_600_000;
-const soon = { timeout: 20_000, interval: 100 };
+const soon = { timeout: 60_000, interval: 100 };
 
 describeInChromium("a page", () => {
   let shop: TestWorker;

@@ -9,7 +9,7 @@ import { secrets } from "./worker.ts";
 // A shop's page that decides itself, with a worker's snapshots or with its own model.
 
 const products = ["boots", "hat", "scarf"];
-const soon = { timeout: 20_000, interval: 100 };
+const soon = { timeout: 60_000, interval: 100 };
 let models = 0;
 
 interface Shown {

@@ -12,7 +12,7 @@ import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { complaintsOf, outside, startWorker, type TestWorker } from "./worker.ts";
 
 const short: Settings = { ...defaults.linear, rounds: 400, typical: 20, window: 60, seed: 5 };
-const soon = { timeout: 30_000 };
+const soon = { timeout: 60_000 };
 
 async function play(settings: Settings): Promise<MatchReport> {
   const match = await Match.create(settings);

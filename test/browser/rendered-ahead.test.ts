@@ -11,7 +11,7 @@ import { createTestHarness, type TestHarness } from "wrangler";
 import { chromiumPath, describeInChromium } from "../support/chromium.ts";
 import { secrets } from "./worker.ts";
 
-const soon = { timeout: 20_000, interval: 100 };
+const soon = { timeout: 60_000, interval: 100 };
 const { AFTERCLICK_PUBLISHABLE_KEY: key } = secrets;
 
 describeInChromium("a page that is rendered ahead", () => {

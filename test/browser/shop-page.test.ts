@@ -79,7 +79,7 @@ describeInChromium("shop-page", () => {
     const [first, second] = await recommended(page);
     for (const { id, text } of [first, second]) expect(text).toBe(TITLES[id]);
     await buy(page);
-    await expect.poll(async () => (await asked(`/v1/impressions/${first.impressionId}`)).status, { timeout: 30_000 }).toBe("converted");
+    await expect.poll(async () => (await asked(`/v1/impressions/${first.impressionId}`)).status, { timeout: 60_000 }).toBe("converted");
     const price = Number(/[\d.]+(?= EUR)/.exec(first.text)?.[0]);
     expect((await asked(`/v1/impressions/${first.impressionId}`)).reward).toBeCloseTo(price, 3);
     expect((await asked(`/v1/impressions/${second.impressionId}`)).status).toBe("pending");
@@ -97,7 +97,7 @@ describeInChromium("shop-page", () => {
     const cookies = await context.cookies();
     expect(cookies.map(({ name }) => name)).toEqual(["cart"]);
     expect(kept + JSON.stringify(cookies)).not.toContain(impressionId);
-    await expect.poll(async () => (await countsOf()).declined, { timeout: 30_000 }).toBe(before.declined + 2);
+    await expect.poll(async () => (await countsOf()).declined, { timeout: 60_000 }).toBe(before.declined + 2);
     expect({ ...(await countsOf()), declined: before.declined }).toEqual(before);
     expect(await asked(`/v1/impressions/${impressionId}`)).toMatchObject({ status: 404, detail: expect.stringContaining("learn: false") });
     expect(complaints).toEqual([]);
@@ -116,7 +116,7 @@ describeInChromium("shop-page", () => {
     await page.goto(`${shop.url}/cart`);
     await page.getByRole("button", { name: "Buy" }).click();
     await page.getByRole("heading", { name: "Thank you" }).waitFor();
-    await expect.poll(async () => (await asked(`/v1/impressions/${impressionId}`)).status, { timeout: 30_000 }).toBe("pending");
+    await expect.poll(async () => (await asked(`/v1/impressions/${impressionId}`)).status, { timeout: 60_000 }).toBe("pending");
     expect((await countsOf()).converted).toBe(before.converted);
     await context.close();
   });

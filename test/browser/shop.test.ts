@@ -56,7 +56,7 @@ describe("the shop's backend", () => {
       return { status: answer.status, body: answer.body as { models?: { model: string }[]; model?: string } };
     };
     const names = async (host?: string) => (await read("/demo/models", host)).body.models?.map(({ model }) => model);
-    await expect.poll(() => names(), { timeout: 10_000 }).toEqual(["demo", "own"]);
+    await expect.poll(() => names(), { timeout: 60_000 }).toEqual(["demo", "own"]);
     expect((await read("/demo/models/own/metrics")).body.model).toBe("own");
     expect((await read("/demo/models/absent/metrics")).status).toBe(404);
     expect(await names("shop.example")).toEqual(["demo"]);
@@ -130,7 +130,7 @@ describeInChromium("the shop in Chromium", () => {
 
   const count = async (status: string) => Number(await page.locator(`.counts [data-status=${status}] dd`).first().innerText());
   const mean = async (product: string) => Number.parseInt(await page.locator(`tr[data-product=${product}] .number`).innerText(), 10);
-  const soon = { timeout: 20_000, interval: 50 };
+  const soon = { timeout: 60_000, interval: 50 };
 
   it("shows three products, each a pending impression, and what the model expects of every product", async () => {
     await expect.poll(() => page.locator(".card").count(), soon).toBe(3);
