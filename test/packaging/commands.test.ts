@@ -55,12 +55,14 @@ const run = (script: string, args: readonly string[], cwd = ".") => {
   return execute(process.execPath, [program, ...args.map((arg) => (arg === "FOLDER" ? folder : arg))], { cwd, maxBuffer: 2 ** 26 });
 };
 
-it("each workload of npm run bench runs, with finite figures of every variant", async () => {
-  const { stdout } = await run("bench", ["--quick", "--json"]);
+it("a workload of each kind of npm run bench runs, with finite figures of every variant", async () => {
   const { stdout: usage } = await run("bench", ["--help"]);
-  const names = Array.from(usage.matchAll(/^ {18}(\S.*)$/gm), ([, name]) => name);
+  const all = Array.from(usage.matchAll(/^ {18}(\S.*)$/gm), ([, name]) => name);
+  const kindOf = (name: string): string => name.split(" ")[0];
+  const names = all.filter((name, i) => all.findIndex((other) => kindOf(other) === kindOf(name)) === i);
+  const { stdout } = await run("bench", ["--quick", "--json", ...names.flatMap((name) => ["--only", name])]);
   const results = JSON.parse(stdout) as { workload: string; variant: string; median: number; runs: number }[];
-  expect(names.length).toBeGreaterThan(20);
+  expect(names.length).toBeGreaterThan(15);
   expect(new Set(results.map(({ workload }) => workload))).toEqual(new Set(names));
   for (const { workload, variant, median, runs } of results) {
     expect(median, `${workload}, ${variant}`).toBeGreaterThan(0);
