@@ -24,7 +24,7 @@ const nameOf = ({ visits, products, percent, delay, taste }: Cell): string =>
 const cellsOf = (changes: readonly Partial<Cell>[]): Map<string, Cell> =>
   new Map(changes.map((change) => ({ ...CENTRE, ...change })).map((cell) => [nameOf(cell), cell]));
 
-/** What a cell has of its own. */
+/** Names a cell by its differences from the first. */
 export function labelOf(name: string): string {
   const [centre] = cellsOf([{}]).keys();
   const parts = name.split(", ").filter((part) => !centre.split(", ").includes(part));

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { call } from "../../cli/worker/api.ts";
 import { stream } from "../../src/simulation/stream.ts";
 import { actionsOf, contextsOf, encoderOptions } from "../shop.ts";
+import { confirmed, constant, keyValue, vars, worker } from "../worker-services.ts";
 import { type Service, startWorkerd } from "../workerd.ts";
 import type { Target, Workload } from "../workload.ts";
 
@@ -17,19 +18,6 @@ const QUICK_IMPRESSIONS = 20;
 const SETTLED_MS = 100;
 /** The free plan's limit of a request, and that of a catalogue ten times as long, in ms. */
 const WITHIN_MS = { 1000: 10, 10000: 15 };
-
-const vars = {
-  AFTERCLICK_SECRET_KEY: "sk_bench_bench_bench_bench",
-  AFTERCLICK_PUBLISHABLE_KEY: "pk_bench_bench_bench_bench",
-  AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-  AFTERCLICK_TOKEN_KEY: "token_bench_bench_bench",
-  AFTERCLICK_JOIN_KEY: "join_bench_bench_bench",
-};
-const bound = { vars, objects: { LEARNER: "Learner" }, namespaces: { EVENTS: "key-value" } };
-const keyValue: Service = { name: "key-value", entry: "bench/services/key-value.ts" };
-const worker: Service = { name: "worker", entry: "worker/index.ts", ...bound };
-const confirmed: Service = { name: "confirmed", entry: "bench/services/confirmed.ts", ...bound };
-const constant: Service = { name: "hono-constant", entry: "bench/services/constant.ts" };
 
 export const firstRequestWorkloads: readonly Workload[] = [
   ...([1000, 10_000] as const).map((k) => firstRequest(k, [{ variant: "afterclick", atMost: WITHIN_MS[k] }])),
@@ -56,7 +44,7 @@ function firstRequest(k: number, targets: readonly Target[]): Workload {
   };
 }
 
-/** What a worker has published of a model of the default options that has learnt. */
+/** Has a worker publish a model of the default options that has learnt. Returns the records of KV. */
 async function publishedBy(k: number, impressions: number): Promise<Entry[]> {
   const { ports, close } = await startWorkerd([keyValue, worker]);
   try {
@@ -124,7 +112,7 @@ async function firstOf(entries: readonly Entry[]): Promise<number> {
   }
 }
 
-/** What the worker's modules take before a first request, beside those of a worker that answers a constant. */
+/** Loading the modules of the worker, beside those of a worker that answers a constant. */
 function start(): Workload {
   const started = (service: Service) => async () => {
     const { pid, close } = await startWorkerd([keyValue, service]);

@@ -2,6 +2,7 @@ import { uniformInt } from "pure-rand/distribution/uniformInt";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 import { call } from "../../cli/worker/api.ts";
 import { requestsPerSecond } from "../load.ts";
+import { constant, keyValue, silent, vars, worker } from "../worker-services.ts";
 import { type Service, startWorkerd } from "../workerd.ts";
 import type { Prepared, Workload } from "../workload.ts";
 
@@ -21,19 +22,6 @@ const QUICK_MS = 50;
 const MODEL = "bench";
 const PATH = `/v1/models/${MODEL}/recommendations`;
 
-const vars = {
-  AFTERCLICK_SECRET_KEY: "sk_bench_bench_bench_bench",
-  AFTERCLICK_PUBLISHABLE_KEY: "pk_bench_bench_bench_bench",
-  AFTERCLICK_WEBHOOK_SECRET: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
-  AFTERCLICK_TOKEN_KEY: "token_bench_bench_bench",
-  AFTERCLICK_JOIN_KEY: "join_bench_bench_bench",
-};
-
-const product = { vars, objects: { LEARNER: "Learner" }, namespaces: { EVENTS: "key-value" } };
-const worker: Service = { name: "worker", entry: "worker/index.ts", ...product };
-const silent: Service = { name: "silent", entry: "bench/services/silent.ts", ...product };
-const keyValue: Service = { name: "key-value", entry: "bench/services/key-value.ts" };
-const constant: Service = { name: "hono-constant", entry: "bench/services/constant.ts" };
 const row: Service = { name: "one-row", entry: "bench/services/row.ts", objects: { WRITER: "Writer" } };
 
 export const workerWorkloads: readonly Workload[] = [

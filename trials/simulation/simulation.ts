@@ -24,7 +24,7 @@ export interface Setting {
   readonly weather: Weather;
 }
 
-/** What a schedule has beside one learner's traffic and faults. */
+/** Further parts of a schedule, beside the traffic and the faults of one learner. */
 export interface Kind {
   /** The model has several shards. */
   readonly sharded?: boolean;

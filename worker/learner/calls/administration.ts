@@ -178,13 +178,13 @@ export class Administration implements Implemented<AdministrationRpc> {
 
   async importLog(lines: readonly PastLine[]): Promise<Imported> {
     const { store, current, running, publishing, upkeep } = this.#parts;
-    const { config: before, admission } = current.get();
+    const { config: before, featurize, admission } = current.get();
     if (before.shards > 1) throw new Problem(422, "shards: expected 1 during an import; set more afterwards");
     const policies = await running.policies();
     const hasLearnt = policies[0].policy.impressions > 0;
     const asMade = (own: ModelConfig, made: ModelConfig) => asExported(own, made, store.catalogue.actions, hasLearnt);
     const config = lines.reduce((own, line) => (line.type === "model" ? asMade(own, line.config) : own), before);
-    const rows = pastRowsOf(lines, { store, config, featurize: featurizer(config), policies });
+    const rows = pastRowsOf(lines, { store, config, featurize: config === before ? featurize() : featurizer(config), policies });
     const isOpen = (id: string) => shownAtOf(id) >= store.model.watermark;
     admission.check(rows.filter((row) => "features" in row && isOpen(row.id) && !store.impressions.registered(row.id, row.name)).length);
     if (config !== before) {

@@ -3,7 +3,7 @@
 import { shardName } from "../../domain/ids/shard.ts";
 import { inform } from "../../domain/model/inform.ts";
 import type { ModelConfig } from "../../domain/model/model.ts";
-import { mergedPolicies, type Policies, restorePolicies } from "../../domain/model/policies.ts";
+import { mergedPolicies, type Policies, partsOf, restorePolicies } from "../../domain/model/policies.ts";
 import type { StoredSnapshot } from "../../domain/model/publication.ts";
 import type { Environment } from "../../environment.ts";
 import { Problem } from "../../protocol/problem.ts";
@@ -214,7 +214,7 @@ export class Coordinator {
     const policies = await mergedPolicies(sums);
     inform(policies, config, this.#store.catalogue.actions);
     if (this.#store.epoch !== epoch) throw new Problem(503, "the model is starting again");
-    const parts = policies.map((recommender) => recommender.snapshot());
+    const parts = partsOf(policies);
     const mark = { digest: policies[0].policy.digest(), shards: seqs };
     this.#store.transact(() => shards.saveMerged(parts, mark, keep));
     this.#restored = { version: shards.merged.newestVersion(), policies };
