@@ -14,7 +14,7 @@ const PAGE = "docs/speed.md";
 /** Tables of the page, by their marks. A workload is in the first table whose pattern fits. */
 const TABLES: Readonly<Record<string, RegExp>> = {
   "speed-decisions": /decision|greedy/,
-  "speed-linear": /^(ridge-score|otflinucb)/,
+  "speed-linear": /^(ridge-score|otflinucb|lin-ts)/,
   "speed-restart": /^(snapshot|cold-start)/,
   "speed-worker": /^(worker|first-request)/,
   "speed-processes": /./,

@@ -92,6 +92,7 @@ export async function publicationOf({ k, d, goals = 1, visitor }: Size, quick = 
 
 interface Deciding {
   readonly greedy?: boolean | undefined;
+  readonly draws?: number | undefined;
 }
 
 /** The actions, and the contexts of visitors. */
@@ -102,11 +103,11 @@ export async function decider(
   publication: Uint8Array,
   d: number,
   { actions, contexts }: ReturnType<typeof inputsOf>,
-  { greedy = false }: Deciding = {},
+  { greedy = false, draws = DRAWS }: Deciding = {},
 ) {
   const { among } = encoder(encoderOptions(d));
   const pointsIn = among(actions);
   const { policy } = await Recommender.restore(publication, { policies: [delayLinTs] });
-  const request = { round: policy.impressions + 1, now: 1000 * IMPRESSIONS, draws: DRAWS, limit: LIMIT, greedy };
+  const request = { round: policy.impressions + 1, now: 1000 * IMPRESSIONS, draws, limit: LIMIT, greedy };
   return (n: number) => policy.choose({ ...request, decision: `decision ${n}`, points: pointsIn(contexts[n % CONTEXTS]) });
 }

@@ -18,6 +18,7 @@ export const decisionWorkloads: readonly Workload[] = [
   deciding("decision-goals k=1000 d=128 goals=4", { k: 1000, d: 128, goals: 4 }),
   ...ACTIONS.map((k) => deciding(`greedy k=${k} d=128`, { k, d: 128 }, { greedy: true })),
   catalogue(),
+  ...[100, 1000].map(drawing),
 ];
 
 interface Further {
@@ -40,8 +41,8 @@ function deciding(name: string, size: Size, { greedy, peers }: Further = {}): Wo
   };
 }
 
-async function own(size: Size, quick?: boolean, greedy?: boolean): Promise<Variant> {
-  const decide = await decider(await publicationOf(size, quick), size.d, inputsOf(size), { greedy });
+async function own(size: Size, quick?: boolean, greedy?: boolean, draws?: number): Promise<Variant> {
+  const decide = await decider(await publicationOf(size, quick), size.d, inputsOf(size), { greedy, draws });
   let made = 0;
   return local(() => decide(made++));
 }
@@ -75,6 +76,21 @@ function catalogue(): Workload {
     targets: [{ variant: many, peer: few, atLeast: 1 / 12 }],
     async prepare({ quick } = {}) {
       return prepared("ms", { [many]: await own({ k: 10_000, d: 128 }, quick), [few]: await own({ k: 1000, d: 128 }, quick) });
+    },
+  };
+}
+
+/** How the time grows with the number of draws. */
+function drawing(k: number): Workload {
+  const size = { k, d: 128 };
+  return {
+    name: `decision-draws k=${k} d=128`,
+    unit: "ms",
+    rounds: 15,
+    peer: "100 draws",
+    async prepare({ quick } = {}) {
+      const variants = [20, 50, 100].map(async (draws) => [`${draws} draws`, await own(size, quick, false, draws)] as const);
+      return prepared("ms", Object.fromEntries(await Promise.all(variants)));
     },
   };
 }

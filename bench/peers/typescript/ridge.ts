@@ -58,6 +58,14 @@ export class Ridge implements RidgePosterior {
     }
   }
 
+  /** Draws theta + L^-T z in the place of `normals` z. */
+  sample(normals: Float64Array): Float64Array {
+    const theta = this.#estimate();
+    solveTransposed(this.#factor, this.#dimension, normals);
+    for (let j = 0; j < theta.length; j++) normals[j] += theta[j];
+    return normals;
+  }
+
   #estimate(): Float64Array {
     const theta = this.#theta;
     if (!this.#fresh) {
