@@ -1,6 +1,7 @@
 // The exports of core.wasm. Handles and pointers are u32, arrays hold f64. src/core is the only caller.
 
 export { gpScoreGroup, gpScoreWatched, gpWatch } from "./gaussian-process/watched";
+export { gpContenders, gpMeanError } from "./gaussian-process/contenders";
 export { gpInformationGain, gpLogMarginalLikelihood } from "./gaussian-process/evidence";
 export {
   gpAppendGroup,

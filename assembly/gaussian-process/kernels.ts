@@ -222,6 +222,21 @@ export function kernelDiagonal(kernel: Kernel, candidates: usize, out: usize): v
   }
 }
 
+/** The sum of k(x, x) over `points` (n x d, row-major). **Cost:** O(1), for the linear kernel O(n d). */
+export function kernelTrace(kernel: Kernel, points: usize, n: usize): f64 {
+  if (kernel.id == ADDITIVE_MATERN32) return kernel.variance * (kernel.bias + 3) * <f64>n;
+  if (kernel.id != LINEAR) return kernel.variance * <f64>n;
+  let squares: f64 = 0;
+  const bytes = kernel.dimension << 3;
+  for (let i: usize = 0; i < n; i++, points += bytes) {
+    for (let j: usize = 0; j < bytes; j += 8) {
+      const scaled = load<f64>(points + j) * load<f64>(kernel.reciprocals + j);
+      squares += scaled * scaled;
+    }
+  }
+  return kernel.variance * squares + kernel.bias * <f64>n;
+}
+
 /**
  * Writes the kernel matrix of xs (n x d) and ys (k x d) to `out` (n x k, row-major; must not overlap the inputs).
  * `params`: variance, bias, then d lengthscales. Returns OK or OUT_OF_MEMORY. **Cost:** O(n k d).

@@ -11,7 +11,7 @@ import { clearRows, copyLanes, LANES, packPanel, PANEL_ROW } from "../matrix/pan
 import { factoriseSemidefinite } from "../matrix/semidefinite";
 
 /** out[lane] = <column of the panel (n x 4), vector (n)> for `count` lanes. `lanes`: workspace of 4. */
-function products(panel: usize, vector: usize, n: usize, lanes: usize, count: usize, out: usize): void {
+export function products(panel: usize, vector: usize, n: usize, lanes: usize, count: usize, out: usize): void {
   clearRows(lanes, 1);
   addProducts(panel, vector, n, lanes);
   copyLanes(out, lanes, count);
@@ -24,7 +24,7 @@ function whitenedKernel(gp: GaussianProcess, candidates: usize, panel: usize): v
 }
 
 /** variances[lane] -= the squares in a panel (n x 4), in order of rows, so that several pieces give the same bits as one. */
-function reduceVariances(panel: usize, n: usize, variances: usize): void {
+export function reduceVariances(panel: usize, n: usize, variances: usize): void {
   let lower = v128.load(variances);
   let upper = v128.load(variances, 16);
   for (const end = panel + n * PANEL_ROW; panel < end; panel += PANEL_ROW) {
@@ -36,7 +36,7 @@ function reduceVariances(panel: usize, n: usize, variances: usize): void {
 }
 
 /** Writes `count` <= 4 variances from their lanes. A variance that rounding made negative becomes 0. */
-function writeVariances(lanes: usize, count: usize, out: usize): void {
+export function writeVariances(lanes: usize, count: usize, out: usize): void {
   for (let at: usize = 0; at < count << 3; at += 8) store<f64>(out + at, max(load<f64>(lanes + at), 0));
 }
 

@@ -24,8 +24,8 @@ export const gpChoiceWorkloads: readonly Workload[] = [
   choosing("gp-choice n=1000 k=100 smooth limit=6", { k: 100, limit: 6, lengthscale: 1, isSmooth: true }),
   choosing("gp-choice n=1000 k=100 noise", { k: 100, limit: 1, lengthscale: 1, isSmooth: false }),
   choosing("gp-choice n=1000 k=100 rough", { k: 100, limit: 1, lengthscale: 0.5, isSmooth: true }),
-  // No two points are neighbours, so no candidate can be told from another.
-  choosing("gp-choice n=1000 k=100 rough noise", { k: 100, limit: 6, lengthscale: 0.1, isSmooth: false }),
+  // No two points are neighbours, so all scores are equal.
+  choosing("gp-choice n=1000 k=100 tied", { k: 100, limit: 1, lengthscale: 0.01, isSmooth: false }),
   choosing("gp-choice n=1000 k=1000 smooth", { k: 1000, limit: 1, lengthscale: 1, isSmooth: true }),
 ];
 

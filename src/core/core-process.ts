@@ -25,6 +25,19 @@ export interface CoreDraws extends CoreScores {
   readonly sample: Float64Array;
 }
 
+/** Some of k points, and the moments there. */
+export interface CoreContenders extends CoreScores {
+  readonly places: Float64Array;
+  /** k */
+  readonly count: number;
+}
+
+/** Means that a process other than that of the variances gives, each within `error` prior deviations. */
+export interface KnownMeans {
+  readonly mean: Float64Array;
+  readonly error: number;
+}
+
 /** The impressions and rewards of n rows. */
 export interface CoreRows {
   /** n x d, row-major. */
@@ -165,6 +178,25 @@ export class CoreProcess {
     const [points, mean] = this.#memory.place([xs], [k]);
     check(this.#exports.gpMean(this.#pointer, points, k, mean));
     return this.#memory.copy(mean, k);
+  }
+
+  /** How far `mean` is from the means of `score`, at most, in prior deviations. Infinite if that is not known. */
+  get meanError(): number {
+    return this.#exports.gpMeanError(this.#pointer);
+  }
+
+  /**
+   * The candidates of `xs` (k x d) that may have one of the `limit` greatest mean + `multiplier` deviations, and perhaps others, with the bits
+   * of `score`. With `known` means these count, and are returned.
+   */
+  contenders(xs: Float64Array, limit: number, multiplier: number, known?: KnownMeans): CoreContenders {
+    const k = rows(xs, this.#dimension);
+    const error = known?.error ?? this.meanError;
+    const [points, given, mean, variance, place] = this.#memory.place([xs, known ? exactly(known.mean, k) : NOTHING], [k, k, k]);
+    const at = known ? given : 0;
+    const found = check(this.#exports.gpContenders(this.#pointer, points, k, limit, multiplier, at, error, mean, variance, place));
+    const [places, means, variances] = [place, mean, variance].map((each) => this.#memory.copy(each, found));
+    return { places, mean: means, variance: variances, count: k };
   }
 
   /** The joint covariance of `xs` (k x d): k x k. */

@@ -5,6 +5,9 @@ type Status = number;
 /** Where draws are written. */
 type Draws = [means: Pointer, variances: Pointer, samples: Pointer];
 
+/** Where contenders are written. */
+type Contenders = [means: Pointer, variances: Pointer, places: Pointer];
+
 /** A catalogue, a context and its length, the places of k candidates or 0, and k. */
 type CatalogueAt = [catalogue: Pointer, context: Pointer, bytes: number, picks: Pointer, k: number];
 
@@ -59,6 +62,17 @@ export interface CoreExports {
   gpReplicate(h: Pointer, row: number): void;
   gpReward(h: Pointer, row: number, deltaSum: number, deltaSquares: number): Status;
   gpScore(h: Pointer, xs: Pointer, k: number, means: Pointer, variances: Pointer): Status;
+  gpMeanError(h: Pointer): number;
+  gpContenders(
+    h: Pointer,
+    xs: Pointer,
+    k: number,
+    limit: number,
+    multiplier: number,
+    known: Pointer,
+    error: number,
+    ...out: Contenders
+  ): number | Status;
   gpWatch(h: Pointer, xs: Pointer, k: number): Status;
   gpScoreWatched(h: Pointer, means: Pointer, variances: Pointer): Status;
   gpScoreGroup(h: Pointer, group: number, means: Pointer, variances: Pointer): Status;

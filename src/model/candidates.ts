@@ -19,6 +19,8 @@ export interface SampleRequest extends CandidateRows, Sampling {
   /** Places of the list. */
   readonly limit: number;
   readonly families?: Families | undefined;
+  /** Whether the list is by posterior means. */
+  readonly greedy?: boolean;
   /** Standard normals of the decision, or of the trial if there are draws. A longer request starts with the same numbers. */
   normals(count: number): Float64Array;
 }

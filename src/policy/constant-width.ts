@@ -1,3 +1,4 @@
+import type { Ranked } from "../model/candidates.ts";
 import { GaussianProcess } from "../model/gaussian-process/gaussian-process.ts";
 import { type ConstantWidthSettings, parseConstantWidth } from "../model/gaussian-process/gaussian-process-settings.ts";
 import type { Scores } from "../model/ranking.ts";
@@ -12,7 +13,7 @@ interface Definition<Own extends State> {
    */
   state(process: GaussianProcess, another: () => GaussianProcess, imputes: boolean): Own;
   /** Scores candidates. `multiplier`: the width in standard deviations. */
-  score(state: Own, request: ScoreRequest, multiplier: number): Scores;
+  score(state: Own, request: ScoreRequest, multiplier: number): Scores | Ranked;
 }
 
 /** Makes the factory of a policy whose width is a constant number of a Gaussian process's standard deviations. */

@@ -25,6 +25,7 @@ export class DecisionRequest implements ScoreRequest {
   readonly limit: number;
   readonly families: Families | undefined;
   readonly draws: number;
+  readonly greedy: boolean;
   readonly #request: ChooseRequest;
   readonly #context: PolicyContext;
   readonly #dimension: number;
@@ -43,6 +44,7 @@ export class DecisionRequest implements ScoreRequest {
     this.limit = limit;
     this.families = request.families;
     this.draws = request.draws ?? 0;
+    this.greedy = request.greedy === true;
   }
 
   // Functions are made when a rule asks for them, because most rules ask for none.

@@ -1,13 +1,14 @@
 // A Gaussian process whose rows stay below a capacity, however long it runs.
 
 import type { Core, KernelSpec } from "../../core/core.ts";
-import { CoreProcess, INITIAL_ROWS } from "../../core/core-process.ts";
+import { CoreProcess, INITIAL_ROWS, type KnownMeans } from "../../core/core-process.ts";
 import { NumericalError } from "../../values/errors.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { FORGOTTEN } from "../delay/forgetting.ts";
 import type { Domain } from "../domain.ts";
 import { checkSums } from "../exact-sums.ts";
 import type { Draws, JointPosterior, Moments } from "../posterior.ts";
+import { type Contenders, Search } from "./contenders.ts";
 import { DomainMoments, momentsOf } from "./domain-moments.ts";
 import { UNMERGED_ROWS } from "./domain-rows.ts";
 import { inducingPoints } from "./inducing-points.ts";
@@ -54,6 +55,7 @@ export class BoundedProcess implements JointPosterior {
   readonly domain: Domain | null;
   readonly #core: Core;
   readonly #process: CoreProcess;
+  readonly #search: Search;
   readonly #overDomain: DomainMoments | null;
   readonly #capacity: number;
   #kernel: KernelSpec;
@@ -67,6 +69,7 @@ export class BoundedProcess implements JointPosterior {
     this.#capacity = capacity;
     this.domain = domain;
     this.#process = new CoreProcess(core, kernel, 1, Math.min(capacity, INITIAL_ROWS));
+    this.#search = new Search(this.#process);
     this.#overDomain = domain && new DomainMoments(this.#process, domain);
   }
 
@@ -211,6 +214,11 @@ export class BoundedProcess implements JointPosterior {
   moments(points: Float64Array): Moments {
     if (this.#overDomain && points === this.domain?.points) return this.#overDomain.all();
     return momentsOf(this.#process.score(points));
+  }
+
+  /** See `Contending`. Without a domain. */
+  contenders(points: Float64Array, limit: number, multiplier: number, known: KnownMeans): Contenders | undefined {
+    return this.#search.contenders(points, limit, multiplier, known);
   }
 
   /** The means alone. **Cost:** without a domain O(k n), equal to the means of `moments` up to rounding. */

@@ -1,11 +1,12 @@
 // Gaussian-process regression with capacity and refits. Counts and sums are the truth; the core's factor follows from them.
 
 import type { Core, KernelSpec } from "../../core/core.ts";
-import { CoreProcess, type CoreRows, INITIAL_ROWS } from "../../core/core-process.ts";
+import { CoreProcess, type CoreRows, INITIAL_ROWS, type KnownMeans } from "../../core/core-process.ts";
 import { counted, malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import { Domain } from "../domain.ts";
 import { checkSums } from "../exact-sums.ts";
 import type { AppendedPoint, Draws, JointPosterior, Moments, PathwisePosterior, Posterior } from "../posterior.ts";
+import { type Contenders, Search } from "./contenders.ts";
 import { DomainMoments, momentsOf } from "./domain-moments.ts";
 import { DomainRows } from "./domain-rows.ts";
 import type { ParsedGaussianProcess, RefitSettings } from "./gaussian-process-settings.ts";
@@ -44,6 +45,7 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
   readonly #core: Core;
   readonly #process: CoreProcess;
   readonly #rows: DomainRows | null;
+  readonly #search: Search;
   readonly #capacity: number;
   readonly #refits: RefitSettings | null;
   readonly #likelihoods: LikelihoodSearch;
@@ -66,6 +68,7 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
     this.#kernel = this.#initial;
     this.#likelihoods = new LikelihoodSearch(core, options.noiseVariance, options.refit?.noise === true);
     this.#process = new CoreProcess(core, this.#kernel, options.noiseVariance, Math.min(options.capacity, INITIAL_ROWS));
+    this.#search = new Search(this.#process);
     this.domain = options.domain && new Domain(options.domain);
     this.#rows = this.domain && new DomainRows(this.domain, this.#process);
     this.overDomain = this.domain && new DomainMoments(this.#process, this.domain);
@@ -237,6 +240,16 @@ export class GaussianProcess implements Posterior, JointPosterior, PathwisePoste
   moments(points: Float64Array): Moments {
     if (this.overDomain && points === this.domain?.points) return this.overDomain.all();
     return this.overDomain?.lookUp(points) ?? momentsOf(this.#process.score(points));
+  }
+
+  /** See `Contending`. `known`: means to rank by, instead of its own. */
+  contenders(points: Float64Array, limit: number, multiplier: number, known?: KnownMeans): Contenders | undefined {
+    return this.domain ? undefined : this.#search.contenders(points, limit, multiplier, known);
+  }
+
+  /** The means of `moments`, nearly. */
+  nearMeans(points: Float64Array): KnownMeans {
+    return { mean: this.#process.mean(points), error: this.#process.meanError };
   }
 
   deviation(features: Float64Array): number {

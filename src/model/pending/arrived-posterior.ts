@@ -10,6 +10,7 @@ import { type AppendedImpression, stateOf } from "../posterior.ts";
 export function arrivedPosterior(process: GaussianProcess) {
   return {
     ...stateOf(process),
+    contenders: (...request: Parameters<GaussianProcess["contenders"]>) => process.contenders(...request),
     sample: (...request: Parameters<GaussianProcess["sample"]>) => process.sample(...request),
     append(): number {
       process.elapse();

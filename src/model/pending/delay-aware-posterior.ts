@@ -7,6 +7,7 @@ import { OpenImpressions } from "../delay/open-impressions.ts";
 import type { Moment, Window } from "../delay/window.ts";
 import { Domain } from "../domain.ts";
 import { BoundedProcess } from "../gaussian-process/bounded-process.ts";
+import type { Contenders } from "../gaussian-process/contenders.ts";
 import { medianKernel, type ParsedDelayAware } from "../gaussian-process/delay-aware-settings.ts";
 import { fitted, type Hyperparameters, prior } from "../gaussian-process/hyperparameters.ts";
 import { kernelSpec } from "../gaussian-process/kernel.ts";
@@ -125,9 +126,21 @@ export class DelayAwarePosterior implements JointPosterior {
     return this.#overDomain.moments;
   }
 
+  /** See `Contending`. */
+  contenders(points: Float64Array, limit: number, multiplier: number): Contenders | undefined {
+    if (this.domain) return undefined;
+    const known = { mean: this.#known.means(points), error: 0 };
+    const found = this.#all.contenders(points, limit, multiplier * this.#deviation, known);
+    return found && this.#scaled(found);
+  }
+
+  #scaled<M extends Moments>(moments: M): M {
+    return { ...moments, deviation: moments.deviation.map((each) => this.#deviation * each) };
+  }
+
   #moments(points: Float64Array): Moments {
     const { deviation } = this.#all.moments(points);
-    return { mean: this.#known.means(points), deviation: deviation.map((each) => this.#deviation * each) };
+    return this.#scaled({ mean: this.#known.means(points), deviation });
   }
 
   sample(points: Float64Array, normals: Float64Array, scale: number, samples: number): Moments & { readonly sample: Float64Array } {

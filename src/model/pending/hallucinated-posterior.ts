@@ -1,9 +1,11 @@
 import { counted, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
+import type { Contenders } from "../gaussian-process/contenders.ts";
 import type { DomainMoments } from "../gaussian-process/domain-moments.ts";
 import type { GaussianProcess } from "../gaussian-process/gaussian-process.ts";
 import { imputedRows } from "../gaussian-process/imputed-rows.ts";
 import type { LazyPosterior } from "../gaussian-process/leader.ts";
 import type { AppendedImpression, JointPosterior, Moments } from "../posterior.ts";
+import { rowsAt } from "../ranking.ts";
 
 /**
  * Two Gaussian processes: the mean comes from the converted impressions, the variance from all impressions, as if the rewards of
@@ -59,6 +61,16 @@ export class HallucinatedPosterior implements JointPosterior {
   predict(points: Float64Array): Moments {
     const { mean, deviation } = this.#moments(this.#all, points);
     return { mean: this.#pending === 0 ? mean : this.#moments(this.#arrived, points).mean, deviation };
+  }
+
+  /** See `Contending`. */
+  contenders(points: Float64Array, limit: number, multiplier: number): Contenders | undefined {
+    if (this.#all.domain) return undefined;
+    const known = this.#pending === 0 ? undefined : this.#arrived.nearMeans(points);
+    const found = this.#all.contenders(points, limit, multiplier, known);
+    if (!found || !known) return found;
+    const { mean } = this.#arrived.moments(rowsAt(points, this.#all.dimension, found.places));
+    return { ...found, mean };
   }
 
   /** `predict` over the domain's points, computed only as far as it is read. */

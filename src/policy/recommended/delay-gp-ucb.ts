@@ -12,6 +12,7 @@
 
 import { isHalved } from "../../model/delay/forgetting.ts";
 import { BernoulliPosterior } from "../../model/gaussian-process/bernoulli-posterior.ts";
+import { upperConfidenceList } from "../../model/gaussian-process/contenders.ts";
 import { type DelayAwareSettings, parseDelayAware } from "../../model/gaussian-process/delay-aware-settings.ts";
 import { DelayAwarePosterior } from "../../model/pending/delay-aware-posterior.ts";
 import { type Moments, upperConfidence } from "../../model/posterior.ts";
@@ -40,8 +41,9 @@ export const delayGpUcb: PolicyFactory<DelayGpUcbOptions> = /* @__PURE__ */ defi
       deterministic: true,
       delayOffset: 1,
       state,
-      score({ points }) {
-        const moments = state.predict(points);
+      score(request) {
+        if (!state.domain) return upperConfidenceList(state, request, settings.exploration);
+        const moments = state.predict(request.points);
         // Over a domain the moments seldom change between the decisions of a long run.
         if (last.moments !== moments) last = { moments, scores: upperConfidence(moments, settings.exploration) };
         return last.scores as Scores;

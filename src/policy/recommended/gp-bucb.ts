@@ -3,9 +3,9 @@
 // Model: Gaussian process with its mean from the converted impressions, and its variance from all impressions.
 // Expired means: the impression stays in the variance and never enters the mean.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per conversion and per impression.
+import { upperConfidenceList } from "../../model/gaussian-process/contenders.ts";
 import type { ConstantWidthSettings } from "../../model/gaussian-process/gaussian-process-settings.ts";
 import { HallucinatedPosterior } from "../../model/pending/hallucinated-posterior.ts";
-import { upperConfidence } from "../../model/posterior.ts";
 import { constantWidth } from "../constant-width.ts";
 import type { PolicyFactory } from "../rule.ts";
 
@@ -17,5 +17,5 @@ export const gpBucb: PolicyFactory<GpBucbOptions> = /* @__PURE__ */ constantWidt
   id: "gp-bucb",
   deterministic: true,
   state: (process, another, imputes) => new HallucinatedPosterior(process, another(), imputes ? another : undefined),
-  score: (state, { points }, multiplier) => upperConfidence(state.predict(points), multiplier),
+  score: (state, ...asked) => upperConfidenceList(state, ...asked),
 });

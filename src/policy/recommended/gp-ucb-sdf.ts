@@ -4,9 +4,9 @@
 // Expired means: the reward stays 0.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per impression, O(n d) per conversion.
 
+import { type Contending, upperConfidenceList } from "../../model/gaussian-process/contenders.ts";
 import { type GaussianProcessSettings, parseGaussianProcess } from "../../model/gaussian-process/gaussian-process-settings.ts";
 import { refittedPosterior } from "../../model/pending/refitted-posterior.ts";
-import { upperConfidence } from "../../model/posterior.ts";
 import { finiteNumber, oneOf } from "../../values/argument.ts";
 import { definePolicy, type PolicyFactory } from "../rule.ts";
 
@@ -40,6 +40,10 @@ export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePo
   start({ core, window }, { beta, rewardBound, exploration, norms, ...settings }) {
     const state = refittedPosterior(core, settings, window, norms);
     const { posterior } = state;
+    const contending: Contending = {
+      predict: (points) => posterior.moments(points),
+      contenders: (...request) => posterior.contenders(...request),
+    };
 
     return {
       dimension: posterior.dimension,
@@ -49,10 +53,10 @@ export const gpUcbSdf: PolicyFactory<GpUcbSdfOptions> = /* @__PURE__ */ definePo
       delayOffset: 1,
       state,
       score(request) {
-        // Score the points before the open impressions: in a fixed domain the deviations of the latter are then known.
-        const moments = posterior.moments(request.points);
+        // In a fixed domain the deviations of open impressions are known once its points are scored.
+        if (posterior.domain) posterior.moments(request.points);
         const nu = rewardBound * state.openWidth(request) + beta;
-        return upperConfidence(moments, exploration * nu);
+        return upperConfidenceList(contending, request, exploration * nu);
       },
     };
   },

@@ -3,9 +3,9 @@
 // Model: Gaussian process over the converted impressions. Pending impressions are ignored.
 // Expired means: nothing.
 // Cost: with n unique points O(k n^2) to choose, O(n^2) per conversion.
+import { upperConfidenceList } from "../../model/gaussian-process/contenders.ts";
 import type { ConstantWidthSettings } from "../../model/gaussian-process/gaussian-process-settings.ts";
 import { arrivedPosterior } from "../../model/pending/arrived-posterior.ts";
-import { upperConfidence } from "../../model/posterior.ts";
 import { constantWidth } from "../constant-width.ts";
 import type { PolicyFactory } from "../rule.ts";
 
@@ -17,5 +17,5 @@ export const gpUcb: PolicyFactory<GpUcbOptions> = /* @__PURE__ */ constantWidth(
   id: "gp-ucb",
   deterministic: true,
   state: arrivedPosterior,
-  score: (state, { points }, multiplier) => upperConfidence(state.predict(points), multiplier),
+  score: (state, ...asked) => upperConfidenceList(state, ...asked),
 });

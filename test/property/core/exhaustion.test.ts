@@ -39,6 +39,7 @@ const places = Float64Array.of(0, 2, 4, 6);
 /** Doubles that the call needs besides its arguments and results. */
 const calls: Record<string, [needed: number, call: (core: Core) => () => unknown]> = {
   "a joint draw": [2 * 820, (core) => drawing(core, (handle) => handle.sample(xs, values(40), 1, 1))],
+  "candidates that may be chosen": [16 * 4, (core) => drawing(core, (handle) => handle.contenders(xs, 1, 1))],
   "a covariance": [820, (core) => drawing(core, (handle) => handle.covariance(xs))],
   "a pathwise draw": [2 * 820, (core) => drawing(core, (handle) => handle.sampleWatched(xs, places, values(80), 1, 1))],
   "the watched candidates' scores": [

@@ -25,6 +25,11 @@ function process(core: Core, d = 1, rows = 60) {
 const calls: Record<string, (core: Core) => () => void> = {
   "a kernel matrix": (core) => () => void core.kernelMatrix(spec(LINEAR, 40), values(2000), values(2000)),
   "a wide kernel's matrix": (core) => () => void core.kernelMatrix(spec(LINEAR, WIDE), values(WIDE), values(WIDE)),
+  "candidates that may be chosen": (core) => {
+    const handle = process(core);
+    let round = 0;
+    return () => void handle.contenders(values(1 + (round++ % 70)), 1 + (round % 7), 1);
+  },
   "a ridge posterior that comes and goes": (core) => () => core.ridgeRelease(core.ridgeCreate(60, 1)),
   "a ridge posterior with draws and scores that comes and goes": (core) => () => {
     const handle = core.ridgeCreate(8, 1);
