@@ -32,9 +32,10 @@ export function clearLists(lists: usize, limit: usize, pairs: usize): void {
 }
 
 /** Whether a candidate enters any list. Most do not, so a single branch decides for all samples. */
-function entersAny(last: usize, samples: usize): bool {
+// @ts-ignore: decorator
+@inline function entersAny(last: usize, samples: usize, vectors: usize): bool {
   let any = f32x4.splat(0);
-  for (let vector: usize = 0; vector < VECTORS; vector++) {
+  for (let vector: usize = 0; vector < vectors; vector++) {
     const above = f32x4.gt(v128.load(samples + (vector << 4)), v128.load(last + vector * PLACE));
     const below = f32x4.gt(v128.load(samples + (vector << 4), VECTORS << 4), v128.load(last + vector * PLACE, VECTORS * PLACE));
     any = v128.or(any, v128.or(above, below));
@@ -42,11 +43,21 @@ function entersAny(last: usize, samples: usize): bool {
   return v128.any_true(any);
 }
 
-/** Enters a candidate into the lists of all samples in which its score is great enough. */
-export function enter(lists: usize, limit: usize, samples: usize, index: i32): void {
+/** The vectors of samples of which the first `vectors` above the mean, and those below it, are in use. */
+// @ts-ignore: decorator
+@inline function following(vector: usize, vectors: usize): usize {
+  return vector + 1 == vectors ? VECTORS : vector + 1;
+}
+
+/**
+ * Enters a candidate into the lists of all samples in which its score is great enough. `vectors`: those of a row that have draws. The others
+ * are not read.
+ */
+export function enter(lists: usize, limit: usize, samples: usize, index: i32, vectors: usize): void {
   const last = lists + (limit - 1) * LEVEL;
-  if (!entersAny(last, samples)) return;
-  for (let vector: usize = 0; vector < SAMPLE_VECTORS; vector++) {
+  // With a constant number the compiler makes a faster loop.
+  if (vectors == VECTORS ? !entersAny(last, samples, VECTORS) : !entersAny(last, samples, vectors)) return;
+  for (let vector: usize = 0; vector < VECTORS + vectors; vector = following(vector, vectors)) {
     const scores = v128.load(samples + (vector << 4));
     const place = last + vector * PLACE;
     if (v128.any_true(f32x4.gt(scores, v128.load(place)))) insert(lists, place, scores, i32x4.splat(index));
@@ -75,11 +86,11 @@ function insert(lists: usize, place: usize, scores: v128, indices: v128): void {
  * As `enter`, where a list takes at most `room` candidates of a family. `families`: the family of each candidate (i32), or -1 without one;
  * `room`: that of each family (i32).
  */
-export function enterWithin(lists: usize, limit: usize, samples: usize, index: i32, families: usize, room: usize): void {
+export function enterWithin(lists: usize, limit: usize, samples: usize, index: i32, vectors: usize, families: usize, room: usize): void {
   const family = load<i32>(families + (<usize>index << 2));
   const most = family < 0 ? <i32>limit : load<i32>(room + (<usize>family << 2));
   const last = (limit - 1) * LEVEL;
-  for (let vector: usize = 0; vector < SAMPLE_VECTORS; vector++) {
+  for (let vector: usize = 0; vector < VECTORS + vectors; vector = following(vector, vectors)) {
     const first = lists + vector * PLACE;
     const exceeds = f32x4.gt(v128.load(samples + (vector << 4)), v128.load(first + last));
     for (let mask = i32x4.bitmask(exceeds); mask != 0; mask &= mask - 1) {

@@ -5,7 +5,7 @@ import { areInColumns, CatalogueHeader, Context, listCandidate, listTableRow, sc
 import { clearLists, enter, enterWithin, listBytes, readList, SAMPLE_VECTORS, sampleAt } from "./draw-lists";
 import { allocateDoubles, release } from "../memory";
 import { estimate, Ridge, settle } from "./ridge";
-import { addEntry, DRAWS, ROW, sumRows } from "./rows";
+import { addEntry, DRAWS, ROW, sumRows, VECTORS, vectorsFor } from "./rows";
 import { solveTransposed } from "../matrix/vector";
 
 /** Greatest coefficient (2^60), and greatest feature and weight (2^24). No sum of their products overflows. */
@@ -93,7 +93,8 @@ export function ridgeRows(model: Ridge, m: usize, centre: usize, scale: f64, ext
       isFinite = isFinite && abs(mean) <= MOST_COEFFICIENT;
       store<f32>(first + j * ROW, <f32>mean);
     }
-    for (let lane: usize = 0; lane < DRAWS; lane++) {
+    const lanes = (vectorsFor(m - group * DRAWS) << 2) - 1;
+    for (let lane: usize = 0; lane < lanes; lane++) {
       const draw = group * DRAWS + lane;
       let at = first + ((lane + 1) << 2);
       for (let j: usize = 0; j < d; j++, at += ROW) {
@@ -133,9 +134,10 @@ export function drawLists(request: Request, limit: usize, lists: usize, families
     if (!end) return NOT_FINITE;
     const scale = scaleAt(request, c);
     for (let g: usize = 0; g < groups; g++) {
-      score(request, end, scale, g);
-      if (families) enterWithin(lists + g * bytes, limit, request.work, <i32>c, families, room);
-      else enter(lists + g * bytes, limit, request.work, <i32>c);
+      const vectors = vectorsFor(pairs - g * DRAWS);
+      score(request, end, scale, g, vectors);
+      if (families) enterWithin(lists + g * bytes, limit, request.work, <i32>c, vectors, families, room);
+      else enter(lists + g * bytes, limit, request.work, <i32>c, vectors);
     }
   }
   for (let sample: usize = 0; sample < request.samples; sample++) {
@@ -155,7 +157,7 @@ export function drawScores(request: Request, out: usize): i32 {
     if (!end) return NOT_FINITE;
     const scale = scaleAt(request, c);
     for (let g: usize = 0; g < groups; g++) {
-      score(request, end, scale, g);
+      score(request, end, scale, g, vectorsFor((request.samples + 1) / 2 - g * DRAWS));
       const last = min(request.samples, (g + 1) * 2 * DRAWS);
       for (let sample = g * 2 * DRAWS; sample < last; sample++) {
         store<f64>(out + ((sample * k + c) << 3), <f64>load<f32>(request.work + sampleAt(sample)));
@@ -188,7 +190,7 @@ function prepare(request: Request, groups: usize): i32 {
     for (let s: usize = 0; s < request.stageCount; s++) {
       for (let g: usize = 0; g < groups; g++) {
         const own = rowsOf(stageAt(request, s), g);
-        sumRows(request.list, end, own, own + (<usize>catalogue.dimension + row) * ROW);
+        sumRows(request.list, end, own, own + (<usize>catalogue.dimension + row) * ROW, vectorsFor((request.samples + 1) / 2 - g * DRAWS));
       }
     }
   }
@@ -238,37 +240,50 @@ function maskOf(values: usize, n: usize): u64 {
   return i < n ? mask | (<u64>(load<f64>(values + (i << 3)) != 0) << i) : mask;
 }
 
-/** Writes the scores of a candidate in all samples of a group to the start of the workspace. */
-function score(request: Request, end: usize, scale: f32, group: usize): void {
+/** Writes the scores of a candidate in all samples of a group to the start of the workspace. `vectors`: those of a row that have draws. */
+function score(request: Request, end: usize, scale: f32, group: usize, vectors: usize): void {
   const count = request.stageCount;
   for (let s: usize = 0; s < count; s++) {
     const stage = stageAt(request, s);
-    sumRows(request.list, end, rowsOf(stage, group), request.row);
-    writePairs(request.row, scale, stage.level, request.work + s * SAMPLES);
+    sumRows(request.list, end, rowsOf(stage, group), request.row, vectors);
+    // With a constant number the compiler makes a faster loop.
+    if (vectors == VECTORS) writePairs(request.row, scale, stage.level, request.work + s * SAMPLES, VECTORS);
+    else writePairs(request.row, scale, stage.level, request.work + s * SAMPLES, vectors);
   }
   const first = stageAt(request, 0);
-  if (count > 1 || first.weight != 1 || first.isProbability) fold(request);
+  if (count > 1 || first.weight != 1 || first.isProbability) {
+    if (vectors == VECTORS) fold(request, ROW);
+    else fold(request, vectors << 4);
+  }
 }
 
 /** Writes the samples above the mean, then those below it. */
-function writePairs(row: usize, scale: f32, level: f32, out: usize): void {
+// @ts-ignore: decorator
+@inline function writePairs(row: usize, scale: f32, level: f32, out: usize, vectors: usize): void {
   const mean = f32x4.splat(scale * load<f32>(row) + level);
   const scales = f32x4.splat(scale);
-  for (let v: usize = 0; v < ROW; v += 16) {
+  for (let v: usize = 0; v < vectors << 4; v += 16) {
     const bonus = f32x4.mul(scales, v128.load(row + v));
     v128.store(out + v, f32x4.add(mean, bonus));
     v128.store(out + v, f32x4.sub(mean, bonus), ROW);
   }
 }
 
+/** The vector after one of samples, of which the first `used` bytes above the mean, and as many below it, have draws. */
+// @ts-ignore: decorator
+@inline function following(vector: usize, used: usize): usize {
+  return used != ROW && vector + 16 == used ? ROW : vector + 16;
+}
+
 /** Turns the samples of all stages into scores, which replace those of the first stage. Later stages first. */
-function fold(request: Request): void {
+// @ts-ignore: decorator
+@inline function fold(request: Request, used: usize): void {
   const count = request.stageCount;
   const samples = request.work;
   for (let s = count; s-- > 0; ) {
     const stage = stageAt(request, s);
     const own = samples + s * SAMPLES;
-    for (let v: usize = 0; v < SAMPLES; v += 16) {
+    for (let v: usize = 0; v < ROW + used; v = following(v, used)) {
       let worth = f32x4.splat(stage.weight);
       for (let t = s + 1; t < count; t++) {
         if (stageAt(request, t).parent == <i32>s) worth = f32x4.add(worth, v128.load(samples + t * SAMPLES + v));
@@ -280,7 +295,7 @@ function fold(request: Request): void {
   }
   for (let t: usize = 1; t < count; t++) {
     if (stageAt(request, t).parent >= 0) continue;
-    for (let v: usize = 0; v < SAMPLES; v += 16) {
+    for (let v: usize = 0; v < ROW + used; v = following(v, used)) {
       v128.store(samples + v, f32x4.add(v128.load(samples + v), v128.load(samples + t * SAMPLES + v)));
     }
   }

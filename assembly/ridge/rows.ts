@@ -6,6 +6,14 @@ export const VECTORS: usize = 13;
 export const ROW: usize = VECTORS << 4;
 /** Draws of a group: 51. */
 export const DRAWS: usize = (VECTORS << 2) - 1;
+/** Vectors that are summed at once where draws are few. */
+const FEW: usize = 4;
+
+/** The vectors of a row that a group uses, if `pairs` draws are left for it and those after it: 4, 8 or all. */
+export function vectorsFor(pairs: usize): usize {
+  const vectors = (pairs / (FEW << 2) + 1) * FEW;
+  return vectors <= 2 * FEW ? vectors : VECTORS;
+}
 
 /** Bytes of an entry of a list: the index of a row (u32), and its weight (f32). */
 export const ENTRY: usize = 8;
@@ -18,8 +26,12 @@ export const ENTRY: usize = 8;
   return end + ENTRY;
 }
 
-/** Writes the weighted sum of the listed rows to `out`, one row. It adds up in the order of the list. */
-export function sumRows(list: usize, end: usize, rows: usize, out: usize): void {
+/** Writes the weighted sum of the listed rows to `out`, one row of `vectors`. It adds up in the order of the list. */
+export function sumRows(list: usize, end: usize, rows: usize, out: usize, vectors: usize): void {
+  if (vectors < VECTORS) {
+    for (let at: usize = 0; at < vectors << 4; at += FEW << 4) sumFour(list, end, rows + at, out + at);
+    return;
+  }
   let s0 = f32x4.splat(0);
   let s1 = f32x4.splat(0);
   let s2 = f32x4.splat(0);
@@ -63,6 +75,26 @@ export function sumRows(list: usize, end: usize, rows: usize, out: usize): void 
   v128.store(out, s10, 160);
   v128.store(out, s11, 176);
   v128.store(out, s12, 192);
+}
+
+/** `sumRows` for four vectors. */
+function sumFour(list: usize, end: usize, rows: usize, out: usize): void {
+  let s0 = f32x4.splat(0);
+  let s1 = f32x4.splat(0);
+  let s2 = f32x4.splat(0);
+  let s3 = f32x4.splat(0);
+  for (; list < end; list += ENTRY) {
+    const row = rows + <usize>load<u32>(list) * ROW;
+    const weight = v128.load_splat<f32>(list, 4);
+    s0 = f32x4.add(s0, f32x4.mul(weight, v128.load(row)));
+    s1 = f32x4.add(s1, f32x4.mul(weight, v128.load(row, 16)));
+    s2 = f32x4.add(s2, f32x4.mul(weight, v128.load(row, 32)));
+    s3 = f32x4.add(s3, f32x4.mul(weight, v128.load(row, 48)));
+  }
+  v128.store(out, s0);
+  v128.store(out, s1, 16);
+  v128.store(out, s2, 32);
+  v128.store(out, s3, 48);
 }
 
 /** The weighted sum of listed numbers, one double per row. */
