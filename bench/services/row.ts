@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { Hono } from "hono";
 
-// The least work of a decision by a learner: parse the request, write one row in a Durable Object, answer.
+// The least work of a decision by a learner, or of a conversion: parse the request, write one row in a Durable Object, answer.
 
 export class Writer extends DurableObject {
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
@@ -17,9 +17,9 @@ export class Writer extends DurableObject {
 
 const app = new Hono<{ Bindings: { readonly WRITER: DurableObjectNamespace<Writer> } }>();
 
-app.post("/v1/models/:model/recommendations", async (c) => {
+app.on("POST", ["/v1/models/:model/recommendations", "/v1/conversions"], async (c) => {
   const { WRITER } = c.env;
-  const row = await WRITER.get(WRITER.idFromName(c.req.param("model"))).write(await c.req.json());
+  const row = await WRITER.get(WRITER.idFromName("bench")).write(await c.req.json());
   return c.json({ row }, 201);
 });
 
