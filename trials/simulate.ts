@@ -5,12 +5,13 @@ import type { Outcome } from "./simulation/pool-worker.ts";
 
 const USAGE = `Plays schedules of a shop's traffic and of faults against the worker's own classes, and checks its laws at the end of each.
 
-Usage: npm run simulate -- [--schedules N] [--seed S] [--shards | --informed]
+Usage: npm run simulate -- [--schedules N] [--seed S] [--shards | --informed | --crowded]
 
   --schedules N   number of schedules, default 10000
   --seed S        seed of the first schedule, default 1; each further schedule has the next seed
   --shards        plays models with several shards, which are killed, cut off and added
   --informed      plays catalogues that grow and priors that come late and again, and repeats all decisions from the log
+  --crowded       most steps come several at once, the learner decides in groups, and all decisions are repeated from the log
 
 Example: npm run simulate -- --schedules 1 --seed 17
 
@@ -25,6 +26,7 @@ const options = {
   seed: { type: "string", default: "1" },
   shards: { type: "boolean", default: false },
   informed: { type: "boolean", default: false },
+  crowded: { type: "boolean", default: false },
 } as const;
 
 async function main(values: Values<typeof options>): Promise<boolean> {
@@ -37,7 +39,7 @@ async function main(values: Values<typeof options>): Promise<boolean> {
   bar.start(schedules, 0, { failed: 0 });
   const chunks = Array.from({ length: Math.ceil(schedules / CHUNK) }, async (_, chunk) => {
     const seeds = Array.from({ length: Math.min(CHUNK, schedules - chunk * CHUNK) }, (_, i) => first + chunk * CHUNK + i);
-    const outcomes: Outcome[] = await pool.run({ seeds, sharded: values.shards, informed: values.informed });
+    const outcomes: Outcome[] = await pool.run({ seeds, sharded: values.shards, informed: values.informed, crowded: values.crowded });
     failed.push(...outcomes.filter(({ failure }) => failure !== undefined));
     bar.increment(seeds.length, { failed: failed.length });
   });

@@ -11,6 +11,7 @@ afterAll(() => pool.destroy());
 const SCHEDULES = 300;
 const SHARDED_SCHEDULES = 100;
 const INFORMED_SCHEDULES = 60;
+const CROWDED_SCHEDULES = 60;
 
 async function failuresOf(seeds: readonly number[], kind: Kind = {}): Promise<(string | undefined)[]> {
   const halves = [seeds.filter((_, i) => i % 2 === 0), seeds.filter((_, i) => i % 2 === 1)];
@@ -31,6 +32,11 @@ it("keeps every law where shards are killed, cut off and added", async () => {
 it("keeps every law, and repeats all decisions from the log, where catalogues grow and priors come late and again", async () => {
   const seeds = Array.from({ length: INFORMED_SCHEDULES }, (_, i) => i + 1);
   expect(await failuresOf([...seeds, ...keptInformedSeeds], { informed: true })).toEqual([]);
+});
+
+it("keeps every law, and repeats all decisions from the log, where requests come many at once", async () => {
+  const seeds = Array.from({ length: CROWDED_SCHEDULES }, (_, i) => i + 1);
+  expect(await failuresOf(seeds, { crowded: true })).toEqual([]);
 });
 
 it("keeps every law under the schedules that once broke one", async () => {

@@ -30,6 +30,8 @@ export interface Kind {
   readonly sharded?: boolean;
   /** The catalogue grows, the shop says what it sold before, late and again, and the log has to repeat all decisions. */
   readonly informed?: boolean;
+  /** Most steps come several at once, the learner decides, and the log has to repeat all decisions. */
+  readonly crowded?: boolean;
 }
 
 /** One schedule: a shop's traffic and all faults, from one seed. */
@@ -47,13 +49,15 @@ export class Simulation {
   readonly #ringing = new Set<number>();
   readonly #sharded: boolean;
   readonly #informed: boolean;
+  readonly #crowded: boolean;
   #shards = 1;
   #actions = ACTIONS;
 
-  constructor(seed: number, { sharded = false, informed = false }: Kind, worldOf: (setting: Setting) => World) {
+  constructor(seed: number, { sharded = false, informed = false, crowded = false }: Kind, worldOf: (setting: Setting) => World) {
     this.#seed = seed;
     this.#sharded = sharded;
     this.#informed = informed;
+    this.#crowded = crowded;
     this.#dice = new Dice(seed);
     this.#clock.time += this.#dice.below(HOUR_MS);
     this.#weather = new Weather(this.#dice);
@@ -77,7 +81,9 @@ export class Simulation {
       this.#weather.worsen();
       const steps = 15 + this.#dice.below(30);
       for (let step = 0; step < steps; step++) {
-        this.#start(this.#choose());
+        const step = this.#choose();
+        const times = this.#crowded ? this.#dice.below(8) : 1;
+        for (let time = 0; time < times; time++) this.#start(step);
         await this.#world.settle();
         for (let turns = this.#dice.below(6); turns > 0 && this.#weather.release(); turns--) await this.#world.settle();
       }
@@ -94,7 +100,7 @@ export class Simulation {
   async #open(): Promise<void> {
     const [policy, options] = this.#dice.pick([
       ["delay-lin-ts", {}],
-      ...(this.#sharded || this.#informed ? [] : [["otf-lin-ucb", {}] as const, ["gp-ucb-sdf", { kernel: { name: "matern52" } }] as const]),
+      ...(this.#sharded || this.#informed || this.#crowded ? [] : [["otf-lin-ucb", {}] as const, ["gp-ucb-sdf", { kernel: { name: "matern52" } }] as const]),
     ] as const);
     if (this.#sharded) this.#shards = this.#dice.pick([1, 2, 3]);
     const body = {
@@ -102,7 +108,7 @@ export class Simulation {
       options: { dimension: 4, ...options },
       window: { ms: this.#shop.windowMs },
       seed: this.#dice.below(100),
-      ...(this.#sharded ? { shards: this.#shards } : { serving: this.#dice.pick(["edge", "edge", "learner"]) }),
+      ...(this.#sharded ? { shards: this.#shards } : { serving: this.#crowded ? "learner" : this.#dice.pick(["edge", "edge", "learner"]) }),
       publish: { ms: this.#dice.pick([1000, 60_000]) },
       retention: { ms: 30 * DAY_MS },
       ...(this.#dice.chance(0.3) && { goals: { conversion: { weight: 1 }, review: { weight: 0.5 } } }),
@@ -254,7 +260,7 @@ export class Simulation {
     const { digest } = await this.#read<LearnerExport["description"]>("");
     const wrong = await account(this.#shop, this.#world, exported);
     if (digest !== exported.description.digest) wrong.push("digest: expected the same after a restart, got another");
-    if (this.#informed) await verify(() => log.trimEnd().split("\n")).catch((error: Error) => wrong.push(`verify: ${error.message}`));
+    if (this.#informed || this.#crowded) await verify(() => log.trimEnd().split("\n")).catch((error: Error) => wrong.push(`verify: ${error.message}`));
     wrong.push(...this.#failures.map((error) => (error as Error).stack ?? String(error)), ...this.#world.complaints());
     if (wrong.length > 0) throw new Error(wrong.join("; "));
   }

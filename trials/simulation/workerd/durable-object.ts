@@ -105,7 +105,7 @@ export class DurableObjects<T extends object> {
     let ready: Promise<unknown> = Promise.resolve();
     const state = {
       id: idOf(name),
-      storage: durableStorage(disk, isolate),
+      storage: durableStorage(disk, isolate, () => this.#faults.pause()),
       blockConcurrencyWhile: <R>(work: () => Promise<R>): Promise<R> => {
         const done = ready.then(work);
         // An object whose start fails is broken.

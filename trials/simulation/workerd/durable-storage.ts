@@ -101,8 +101,8 @@ class Cursor implements Iterable<Row> {
   }
 }
 
-/** A disk as an isolate's code sees it. Each access is an effect at which the isolate may die. */
-export function durableStorage(disk: Disk, isolate: Isolate): DurableObjectStorage {
+/** A disk as an isolate's code sees it. Each access is an effect at which the isolate may die. @param pause waits for the disk. */
+export function durableStorage(disk: Disk, isolate: Isolate, pause = async () => {}): DurableObjectStorage {
   const exec = (query: string, ...bindings: SqlStorageValue[]): Cursor => {
     const [verb] = query.trim().split(/\s/, 1);
     isolate.effect(`sql ${verb}`);
@@ -135,7 +135,10 @@ export function durableStorage(disk: Disk, isolate: Isolate): DurableObjectStora
       disk.alarm = null;
     },
     async sync() {
-      await isolate.outside("sync", async () => disk.commit());
+      await isolate.outside("sync", async () => {
+        await pause();
+        disk.commit();
+      });
     },
     async deleteAll() {
       isolate.effect("deleteAll");

@@ -244,6 +244,11 @@ export function isSame(a: ModelConfig, b: ModelConfig): boolean {
   return differences(a, b).length === 0;
 }
 
+/** Whether each decision of a policy needs all earlier ones. */
+export function isSequential({ policy }: Pick<ModelConfig, "policy">): boolean {
+  return policies.some(({ id, sequential }) => id === policy && sequential !== undefined);
+}
+
 /** Starts the policies of a model without any learnt state: the served one first, then its shadows. */
 export async function startModel(config: ModelConfig): Promise<Policies> {
   const { window, reward, examination, seed } = config;

@@ -1,6 +1,5 @@
-import { policies } from "afterclick";
 import type { ModelBody } from "../../protocol/schema.ts";
-import { acceptable, configureModel, type ModelConfig, modelConfig, renewed } from "./model.ts";
+import { acceptable, configureModel, isSequential, type ModelConfig, modelConfig, renewed } from "./model.ts";
 import { differences, wholeEncoder, withStored } from "./reconfiguration.ts";
 
 /**
@@ -20,7 +19,7 @@ export async function relearntModel(body: Partial<ModelBody>, stored: ModelConfi
 }
 
 /** How a policy that decides in sequence is served. */
-const onlyServing = (policy: string) => (policies.find(({ id }) => id === policy)?.sequential ? { serving: "learner" } : {});
+const onlyServing = (policy: string) => (isSequential({ policy }) ? { serving: "learner" } : {});
 
 /** A configuration without the options that have their defaults, because some of these follow from its encoder. */
 function withoutDefaults(config: ModelConfig): ModelConfig {

@@ -2,19 +2,20 @@
 
 import { pageGoalRefusal } from "../../domain/catalogue/page-rules.ts";
 import type { ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
-import { Answered } from "../../domain/decision/answered.ts";
-import { decide } from "../../domain/decision/decision.ts";
-import { giverOf } from "../../domain/ids/join-key.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
-import { sampled, UNLEARNT } from "../../domain/impression/sampling.ts";
+import { isSequential } from "../../domain/model/model.ts";
 import type { Policies } from "../../domain/model/policies.ts";
 import type { HeldEdition } from "../../domain/model/publication.ts";
 import type { Implemented, ServingRpc } from "../../rpc/learner.ts";
 import type * as Message from "../../rpc/message.ts";
 import type { Parts } from "../parts.ts";
+import { Group } from "./group.ts";
 import { PageAllowance } from "./page-allowance.ts";
-import { registerElsewhere } from "./registration/elsewhere.ts";
+import { recommending } from "./recommending.ts";
+import { type Registration, registerElsewhere, registerTogether } from "./registration/elsewhere.ts";
 import { registerShown } from "./registration/shown.ts";
+
+type Events = readonly (ConversionEvent | KeyedEvent)[];
 
 /** Statuses of a page's goal that changed something. */
 const NEW: readonly Message.Ingested["status"][] = ["applied", "orphan"];
@@ -26,33 +27,21 @@ const NOT_SHOWN =
 export class Serving implements Implemented<ServingRpc> {
   readonly #parts: Parts;
   readonly #pageAllowance: PageAllowance;
-  readonly #answered = new Answered<Message.Recommendation>();
+  readonly #recommendations: Group<Message.RecommendRequest, Message.Recommendation>;
+  readonly #registrations: Group<Registration, readonly Message.Registered[]>;
+  readonly #conversions: Group<Events, readonly Message.Ingested[]>;
 
-  constructor(parts: Parts) {
+  constructor(parts: Parts, storage: DurableObjectStorage) {
     this.#parts = parts;
+    const written = () => storage.sync();
+    this.#recommendations = new Group(written, recommending(parts));
+    this.#registrations = new Group(written, (registrations) => registerTogether(parts, registrations));
+    this.#conversions = new Group(written, (calls) => this.#ingestTogether(calls));
     this.#pageAllowance = new PageAllowance(parts.current.shares);
   }
 
   async recommend(request: Message.RecommendRequest): Promise<Message.Recommendation> {
-    const { store, current, running, upkeep } = this.#parts;
-    const { config, live, admission } = current.get();
-    const { served, policies } = await running.deciding();
-    const { unlearnt, repeat } = request;
-    const { generation, watermark, horizon } = store.model;
-    // A clock that was set back must not reach into closed buckets, nor before a reset.
-    const earliest = Math.max(watermark, horizon);
-    const now = Math.max(Date.now(), earliest);
-    const recommendation = this.#answered.once(repeat && `${repeat} ${generation} ${served.catalogue.version}`, now, () => {
-      if (request.defer && !unlearnt) admission.checkDeferred(request.limit, request);
-      const { shownAt, arm, rows, actions } = decide(served, request, request.keys, now, earliest);
-      const asker = request.defer ? undefined : request.asker;
-      const sampling = unlearnt ? UNLEARNT[unlearnt] : admission.sampling(rows.length, asker)[giverOf(request.byPage)];
-      live.register(policies, sampled(rows, sampling), { deferred: request.defer });
-      const windowEndsAt = shownAt + config.window.ms;
-      return { generation, sampling, modelVersion: served.version, policy: config.policy, arm, windowEndsAt, shard: 0, actions };
-    });
-    await upkeep.arm(recommendation.windowEndsAt - config.window.ms, { deferred: request.defer });
-    return recommendation;
+    return this.#recommendations.take(request, { alone: isSequential(this.#parts.current.get().config) });
   }
 
   registerShown(batch: Message.ShownBatch): Promise<Message.BatchAnswer> {
@@ -60,12 +49,27 @@ export class Serving implements Implemented<ServingRpc> {
   }
 
   register(items: readonly Message.DecidedElsewhere[], options: Message.Registering = {}): Promise<readonly Message.Registered[]> {
-    return registerElsewhere(this.#parts, items, options);
+    return registerElsewhere(this.#parts, (registration) => this.#registrations.take(registration), items, options);
   }
 
   /** Needs no running policies: they replay the conversions when they start. */
-  async ingest(events: readonly (ConversionEvent | KeyedEvent)[]): Promise<readonly Message.Ingested[]> {
+  async ingest(events: Events): Promise<readonly Message.Ingested[]> {
+    const { store, current } = this.#parts;
+    if (!store.exists) return events.map(() => ({ status: "unknown" as const }));
+    // A shard that cannot be reached must not make others' events come twice.
+    if (current.get().config.shards > 1) return this.#ingest(events);
+    return this.#conversions.take(events);
+  }
+
+  /** Ingests the events of several calls in one transaction. */
+  async #ingestTogether(calls: readonly Events[]): Promise<readonly (readonly Message.Ingested[])[]> {
+    const ingested = (await this.#ingest(calls.flat())).values();
+    return calls.map((events) => events.map(() => ingested.next().value as Message.Ingested));
+  }
+
+  async #ingest(events: Events): Promise<readonly Message.Ingested[]> {
     const { store, ingestion, upkeep } = this.#parts;
+    // The model may have been deleted while the call waited.
     if (!store.exists) return events.map(() => ({ status: "unknown" as const }));
     const ingested = await ingestion.ingest(events);
     if (events.length > 0) {

@@ -42,11 +42,20 @@ export class Admission {
 
   /** The sampling in force for a request of so many impressions. An asker that has had its share gets none. */
   sampling(count = 1, asker?: string): Sampling {
+    return this.samplings()(count, asker);
+  }
+
+  /** The samplings in force for one request after the other. */
+  samplings(): (count: number, asker?: string) => Sampling {
     const left = this.#left();
-    const { open, bytes } = left.allowance;
-    const backend = exponentAt(Math.max(share(open - left.open + count - 1, open), share(bytes - left.bytes, bytes)));
-    const fits = asker === undefined ? this.#roomForPages > 0 : this.#take(asker, count, left);
-    return { backend, page: fits ? backend : NONE };
+    const roomForPages = this.#roomForPages;
+    return (count, asker) => {
+      const { open, bytes } = left.allowance;
+      const backend = exponentAt(Math.max(share(open - left.open + count - 1, open), share(bytes - left.bytes, bytes)));
+      const fits = asker === undefined ? roomForPages > 0 : this.#take(asker, count, left);
+      left.open -= count;
+      return { backend, page: fits ? backend : NONE };
+    };
   }
 
   /** @throws {Problem} 429 if so many impressions of a past log do not fit. */
@@ -57,9 +66,9 @@ export class Admission {
     throw new Problem(429, `the model holds as much as it may: ${open} open impressions, or ${bytes} bytes`);
   }
 
-  /** @throws {Problem} 429 if so many deferred impressions do not fit. */
-  checkDeferred(count: number, asking: Asking): void {
-    if (this.waiting()(asking, count)) return;
+  /** @param waits one for all requests of a group. @throws {Problem} 429 if so many deferred impressions do not fit. */
+  checkDeferred(count: number, asking: Asking, waits = this.waiting()): void {
+    if (waits(asking, count)) return;
     const { deferred } = this.#store.model.allowance;
     const ofPages = "those of pages up to half of it, and those of one address up to a tenth of the rest in a minute";
     throw new Problem(429, `the model holds as many deferred impressions as it may: ${deferred}, ${ofPages}`);

@@ -130,18 +130,18 @@ export class LearningModel {
   }
 
   /**
-   * Registers unknown impressions that the sampling keeps, each with its orphans. Deferred ones are not shown yet.
+   * Registers unknown impressions that the sampling keeps, each with its orphans.
    *
    * @param policies the ones that decided or checked the impressions. Undefined if the state cannot be read: the relearning appends them.
+   * @param deferred impressions that are not shown yet. They come after the others in the answer.
    * @throws {Problem} 503 if they no longer run.
    */
-  register(
-    policies: Policies | undefined,
-    rows: readonly ImpressionRow[],
-    { deferred = false }: { readonly deferred?: boolean } = {},
-  ): RegisteredRow[] {
+  register(policies: Policies | undefined, shown: readonly ImpressionRow[], deferred: readonly ImpressionRow[] = []): RegisteredRow[] {
     this.#checkRunning(policies);
-    return this.change(() => this.#registered(policies, rows, deferred ? "deferred" : "live"));
+    return this.change(() => [
+      ...(shown.length > 0 ? this.#registered(policies, shown, "live") : []),
+      ...(deferred.length > 0 ? this.#registered(policies, deferred, "deferred") : []),
+    ]);
   }
 
   /** Registers a block of unknown impressions that are shown. @param keys, features of each impression. @see register */

@@ -51,11 +51,11 @@ export class Arrivals {
       live.registerBlock(policies, block, { keys, features: (place) => this.all[place].features() });
       return;
     }
-    for (const deferred of [false, true]) {
+    const rowsOf = (deferred: boolean) => {
       const own = arrivals.filter((each) => each.deferred === deferred);
-      const rows = own.map(({ place, features }) => ({ ...block.row(place), features: features(), keys: keys(place) }));
-      if (rows.length > 0) live.register(policies, rows, { deferred });
-    }
+      return own.map(({ place, features }) => ({ ...block.row(place), features: features(), keys: keys(place) }));
+    };
+    live.register(policies, rowsOf(false), rowsOf(true));
   }
 }
 

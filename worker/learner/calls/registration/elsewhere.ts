@@ -6,32 +6,83 @@ import { shardName } from "../../../domain/ids/shard.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import type { ImpressionRow } from "../../../domain/impression/impression.ts";
 import { sampled, UNLEARNT } from "../../../domain/impression/sampling.ts";
+import type { Policies } from "../../../domain/model/policies.ts";
 import { Problem } from "../../../protocol/problem.ts";
 import { learner } from "../../../rpc/learner-client.ts";
 import type { DecidedElsewhere, Registered, Registering } from "../../../rpc/message.ts";
+import type { Model } from "../../model/model-holder.ts";
 import type { Parts } from "../../parts.ts";
 import type { LearnerStore } from "../../store/learner-store.ts";
 import type { ModelState } from "../../store/model-store.ts";
+import { each } from "../group.ts";
 import { checkGranted, oldestOpen } from "./acceptance.ts";
 import { rowsOf } from "./rows.ts";
 
-/** Registers impressions here, or in the shards that they belong to. */
+/** A call that registers impressions. */
+export interface Registration {
+  readonly items: readonly DecidedElsewhere[];
+  readonly options: Registering;
+}
+
+/** How impressions are registered in this learner. */
+type RegisterHere = (registration: Registration) => Promise<readonly Registered[]>;
+
+/**
+ * Registers impressions here, or in the shards that they belong to.
+ * @param here registers those of this learner.
+ */
 export async function registerElsewhere(
   parts: Parts,
+  here: RegisterHere,
   items: readonly DecidedElsewhere[],
-  { byPage = false, asker, checkOnly = false }: Registering,
+  options: Registering,
 ): Promise<readonly Registered[]> {
-  const { store, current, running, upkeep, keyHome } = parts;
-  const before = current.get();
-  const { config, live, admission } = before;
-  if (byPage && !config.local) {
+  const { current } = parts;
+  if (options.byPage && !current.get().config.local) {
     throw new Problem(403, 'the model takes no impressions with a publishable key: PATCH it with { "local": true }, or use the secret key');
   }
+  if (!current.get().state.coordinates) return here({ items, options });
+  const { model, rows } = await checking(parts);
+  const checked = rows({ items, options });
+  const homes = checked.map((row, place) => items[place].shard ?? homeOfRow(model.state, row));
+  return homes.some((home) => home > 0) ? registerAt(homes, parts, here, { items, options }) : here({ items, options });
+}
+
+/** Registers the impressions of some calls in one transaction. Those of a call are all registered or, if one is refused, none. */
+export async function registerTogether(parts: Parts, calls: readonly Registration[]): Promise<(readonly Registered[] | Problem)[]> {
+  const { upkeep, keyHome } = parts;
+  const { live } = parts.current.get();
+  const { policies, model, rows } = await checking(parts);
+  const registered = live.change(() => each(calls, (call) => registeredOf(parts.store, model, policies, call, rows(call))));
+  const times = registered.flatMap((answer) => (answer instanceof Problem ? [] : answer.map(({ id }) => shownAtOf(id))));
+  if (times.length > 0) {
+    await upkeep.arm(Math.min(...times));
+    await upkeep.attempt(() => keyHome.deliver());
+  }
+  return registered;
+}
+
+/** The model as it is when its policies run, and the check of what it takes. */
+async function checking({ store, current, running }: Parts) {
+  const before = current.get();
   const { policies, checking, featurize } = await running.taking(before);
   const model = current.get();
-  const rows = rowsOf(items, { store, config, featurize, policies: checking, byPage }, oldestOpen(model, Date.now()));
-  const homes = rows.map((row, place) => items[place].shard ?? homeOfRow(model.state, row));
-  if (model.state.coordinates && homes.some((home) => home > 0)) return registerAt(homes, parts, items, { byPage, asker, checkOnly });
+  const oldest = oldestOpen(model, Date.now());
+  const rows = ({ items, options: { byPage = false } }: Registration) => {
+    return rowsOf(items, { store, config: before.config, featurize, policies: checking, byPage }, oldest);
+  };
+  return { policies, model, rows };
+}
+
+/** Registers the impressions of a call. It throws a problem before it has changed anything. */
+function registeredOf(
+  store: LearnerStore,
+  model: Model,
+  policies: Policies | undefined,
+  { items, options: { byPage = false, asker, checkOnly = false } }: Registration,
+  rows: readonly ImpressionRow[],
+): readonly Registered[] {
+  const { config, live, admission, state } = model;
   checkGranted(model);
   if (byPage) checkFree(store, items, rows);
   if (checkOnly) return [];
@@ -40,13 +91,10 @@ export async function registerElsewhere(
     const { unlearnt } = items[place];
     return unlearnt ? { ...row, sampling: UNLEARNT[unlearnt] } : row;
   });
-  const registered = live.register(policies, marked);
-  await upkeep.arm(Math.min(...rows.map(({ id }) => shownAtOf(id))));
-  await upkeep.attempt(() => keyHome.deliver());
-  const { generation, shard } = model.state;
-  return registered.map(({ row: { id, action, decision, version, sampling = 0 }, status }) => {
+  return live.register(policies, marked).map(({ row: { id, action, decision, version, sampling = 0 }, status }) => {
     const probability = decision?.probability;
     const windowEndsAt = shownAtOf(id) + config.window.ms;
+    const { generation, shard } = state;
     return { id, action, probability, generation, sampling, modelVersion: version, windowEndsAt, shard, status };
   });
 }
@@ -54,11 +102,10 @@ export async function registerElsewhere(
 /** Registers impressions in their shards, after each shard has said that it would take them. */
 async function registerAt(
   homes: readonly number[],
-  parts: Parts,
-  items: readonly DecidedElsewhere[],
-  options: Registering,
+  { env, store, keyHome }: Parts,
+  here: RegisterHere,
+  { items, options }: Registration,
 ): Promise<readonly Registered[]> {
-  const { env, store, keyHome } = parts;
   const places = Map.groupBy(homes.keys(), (place) => homes[place]);
   const inAll = (checkOnly: boolean) =>
     Promise.all(
@@ -67,7 +114,7 @@ async function registerAt(
         if (home > 0) keyHome.checkReached(home);
         const mine = { ...options, checkOnly };
         return home === 0
-          ? registerElsewhere(parts, own, mine)
+          ? here({ items: own, options: mine })
           : learner(env, shardName(store.model.name, home), (stub) => stub.register(own, mine));
       }),
     );
