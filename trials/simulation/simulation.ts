@@ -100,7 +100,9 @@ export class Simulation {
   async #open(): Promise<void> {
     const [policy, options] = this.#dice.pick([
       ["delay-lin-ts", {}],
-      ...(this.#sharded || this.#informed || this.#crowded ? [] : [["otf-lin-ucb", {}] as const, ["gp-ucb-sdf", { kernel: { name: "matern52" } }] as const]),
+      ...(this.#sharded || this.#informed || this.#crowded
+        ? []
+        : [["otf-lin-ucb", {}] as const, ["gp-ucb-sdf", { kernel: { name: "matern52" } }] as const]),
     ] as const);
     if (this.#sharded) this.#shards = this.#dice.pick([1, 2, 3]);
     const body = {
@@ -260,7 +262,8 @@ export class Simulation {
     const { digest } = await this.#read<LearnerExport["description"]>("");
     const wrong = await account(this.#shop, this.#world, exported);
     if (digest !== exported.description.digest) wrong.push("digest: expected the same after a restart, got another");
-    if (this.#informed || this.#crowded) await verify(() => log.trimEnd().split("\n")).catch((error: Error) => wrong.push(`verify: ${error.message}`));
+    if (this.#informed || this.#crowded)
+      await verify(() => log.trimEnd().split("\n")).catch((error: Error) => wrong.push(`verify: ${error.message}`));
     wrong.push(...this.#failures.map((error) => (error as Error).stack ?? String(error)), ...this.#world.complaints());
     if (wrong.length > 0) throw new Error(wrong.join("; "));
   }

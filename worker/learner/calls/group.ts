@@ -5,8 +5,16 @@ import { Problem } from "../../protocol/problem.ts";
 /** Most calls of one group. Whatever a group has to do again after a failure is bounded by it. */
 const MOST_CALLS = 128;
 
-/** Answers requests, each with an answer or a problem of its own, in their order. If it throws, it has changed nothing. */
-type Run<Request, Answer> = (requests: readonly Request[]) => Promise<readonly (Answer | Problem)[]>;
+/** The answers of a group whose changes are made. */
+export interface Done<Answer> {
+  /** An answer or a problem of each request, in their order. */
+  readonly answers: readonly (Answer | Problem)[];
+  /** What the changes still need. If it fails, all calls fail, and no change is made again. */
+  readonly followUp: () => Promise<void>;
+}
+
+/** Makes the changes of some requests. If it throws, it has made none. */
+type Run<Request, Answer> = (requests: readonly Request[]) => Promise<Done<Answer>>;
 
 interface Call<Request, Answer> {
   readonly request: Request;
@@ -60,16 +68,23 @@ export class Group<Request, Answer> {
   }
 
   async #runTogether(calls: readonly Call<Request, Answer>[]): Promise<void> {
+    let done: Done<Answer>;
     try {
-      const answers = await this.#run(calls.map(({ request }) => request));
-      for (const [place, { resolve, reject }] of calls.entries()) {
-        const answer = answers[place];
-        if (answer instanceof Problem) reject(answer);
-        else resolve(answer);
-      }
+      done = await this.#run(calls.map(({ request }) => request));
     } catch (error) {
       if (calls.length === 1) calls[0].reject(error);
       else for (const call of calls) await this.#runTogether([call]);
+      return;
+    }
+    const failure = await done.followUp().then(
+      () => undefined,
+      (error) => ({ error }),
+    );
+    for (const [place, { resolve, reject }] of calls.entries()) {
+      const answer = done.answers[place];
+      if (answer instanceof Problem) reject(answer);
+      else if (failure) reject(failure.error);
+      else resolve(answer);
     }
   }
 }

@@ -5,10 +5,9 @@ import { decide } from "../../domain/decision/decision.ts";
 import { giverOf } from "../../domain/ids/join-key.ts";
 import type { ImpressionRow } from "../../domain/impression/impression.ts";
 import { sampled, UNLEARNT } from "../../domain/impression/sampling.ts";
-import type { Problem } from "../../protocol/problem.ts";
 import type { Recommendation, RecommendRequest } from "../../rpc/message.ts";
 import type { Parts } from "../parts.ts";
-import { each } from "./group.ts";
+import { type Done, each } from "./group.ts";
 
 /** Answers groups of requests. A repeated request gets the answer of the first, for as long as the learner runs. */
 export function recommending({
@@ -16,7 +15,7 @@ export function recommending({
   current,
   running,
   upkeep,
-}: Parts): (requests: readonly RecommendRequest[]) => Promise<(Recommendation | Problem)[]> {
+}: Parts): (requests: readonly RecommendRequest[]) => Promise<Done<Recommendation>> {
   const answered = new Answered<Recommendation>();
   return async (requests) => {
     const { config, live, admission } = current.get();
@@ -51,7 +50,9 @@ export function recommending({
     if (shown.length + deferred.length > 0) live.register(policies, shown, deferred);
     for (const [name, answer] of fresh) answered.remember(name, now, answer);
     const times = answers.flatMap((answer) => ("windowEndsAt" in answer ? [answer.windowEndsAt - config.window.ms] : []));
-    if (times.length > 0) await upkeep.arm(Math.min(...times), { deferred: requests.some(({ defer }) => defer) });
-    return answers;
+    const followUp = async () => {
+      if (times.length > 0) await upkeep.arm(Math.min(...times), { deferred: requests.some(({ defer }) => defer) });
+    };
+    return { answers, followUp };
   };
 }

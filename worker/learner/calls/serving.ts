@@ -9,7 +9,7 @@ import type { HeldEdition } from "../../domain/model/publication.ts";
 import type { Implemented, ServingRpc } from "../../rpc/learner.ts";
 import type * as Message from "../../rpc/message.ts";
 import type { Parts } from "../parts.ts";
-import { Group } from "./group.ts";
+import { type Done, Group } from "./group.ts";
 import { PageAllowance } from "./page-allowance.ts";
 import { recommending } from "./recommending.ts";
 import { type Registration, registerElsewhere, registerTogether } from "./registration/elsewhere.ts";
@@ -57,25 +57,20 @@ export class Serving implements Implemented<ServingRpc> {
     const { store, current } = this.#parts;
     if (!store.exists) return events.map(() => ({ status: "unknown" as const }));
     // A shard that cannot be reached must not make others' events come twice.
-    if (current.get().config.shards > 1) return this.#ingest(events);
-    return this.#conversions.take(events);
+    return this.#conversions.take(events, { alone: current.get().config.shards > 1 });
   }
 
-  /** Ingests the events of several calls in one transaction. */
-  async #ingestTogether(calls: readonly Events[]): Promise<readonly (readonly Message.Ingested[])[]> {
-    const ingested = (await this.#ingest(calls.flat())).values();
-    return calls.map((events) => events.map(() => ingested.next().value as Message.Ingested));
-  }
-
-  async #ingest(events: Events): Promise<readonly Message.Ingested[]> {
-    const { store, ingestion, upkeep } = this.#parts;
-    // The model may have been deleted while the call waited.
-    if (!store.exists) return events.map(() => ({ status: "unknown" as const }));
-    const ingested = await ingestion.ingest(events);
-    if (events.length > 0) {
-      await upkeep.arm(Math.min(...events.map((event) => ("impression" in event ? shownAtOf(event.impression) : event.at))));
-    }
-    return ingested;
+  /** Takes the events of several calls in one transaction. */
+  async #ingestTogether(calls: readonly Events[]): Promise<Done<readonly Message.Ingested[]>> {
+    const { ingestion, upkeep } = this.#parts;
+    const events = calls.flat();
+    const ingested = (await ingestion.ingest(events)).values();
+    const answers = calls.map((own) => own.map(() => ingested.next().value as Message.Ingested));
+    const times = events.map((event) => ("impression" in event ? shownAtOf(event.impression) : event.at));
+    const followUp = async () => {
+      if (times.length > 0) await upkeep.arm(Math.min(...times));
+    };
+    return { answers, followUp };
   }
 
   async activate(id: string): Promise<Message.Activation | null> {

@@ -332,14 +332,24 @@ export class LearningModel {
     if (policies !== this.#policies || !this.isCurrent) throw startingAgain();
   }
 
-  /** Makes a change of the current model in one transaction, in which the policies learn. */
+  /** Makes a change of the current model in one transaction, in which the policies learn. A change within another one joins it. */
   change<T>(work: () => T): T {
+    if (this.#store.database.isChanging) return work();
+    const result = this.#changed(work);
+    try {
+      this.#saveIfDue();
+    } catch (error) {
+      // The change is made. Without the snapshot, the next start learns more rows.
+      console.error("a snapshot was not saved", error instanceof Error ? error.name : typeof error);
+    }
+    return result;
+  }
+
+  #changed<T>(work: () => T): T {
     try {
       // The catalogue may have changed since the caller waited for a start, and a replay learns of that first.
       if (this.#policies && this.isCurrent) this.#informed(this.#policies);
-      const result = this.#store.transact(work);
-      this.#saveIfDue();
-      return result;
+      return this.#store.transact(work);
     } catch (error) {
       this.#policies = undefined;
       throw error;

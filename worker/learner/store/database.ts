@@ -90,6 +90,11 @@ export class Database {
     }
   }
 
+  /** Whether a transaction is open. */
+  get isChanging(): boolean {
+    return this.#pending !== undefined;
+  }
+
   #write({ seq, idle, lag, heard: arrived, counts }: Pending): void {
     const before = this.progress;
     const changed = Array.from(counts).filter(([, delta]) => delta !== 0);

@@ -14,7 +14,7 @@ import type { Model } from "../../model/model-holder.ts";
 import type { Parts } from "../../parts.ts";
 import type { LearnerStore } from "../../store/learner-store.ts";
 import type { ModelState } from "../../store/model-store.ts";
-import { each } from "../group.ts";
+import { type Done, each } from "../group.ts";
 import { checkGranted, oldestOpen } from "./acceptance.ts";
 import { rowsOf } from "./rows.ts";
 
@@ -49,17 +49,18 @@ export async function registerElsewhere(
 }
 
 /** Registers the impressions of some calls in one transaction. Those of a call are all registered or, if one is refused, none. */
-export async function registerTogether(parts: Parts, calls: readonly Registration[]): Promise<(readonly Registered[] | Problem)[]> {
+export async function registerTogether(parts: Parts, calls: readonly Registration[]): Promise<Done<readonly Registered[]>> {
   const { upkeep, keyHome } = parts;
   const { live } = parts.current.get();
   const { policies, model, rows } = await checking(parts);
-  const registered = live.change(() => each(calls, (call) => registeredOf(parts.store, model, policies, call, rows(call))));
-  const times = registered.flatMap((answer) => (answer instanceof Problem ? [] : answer.map(({ id }) => shownAtOf(id))));
-  if (times.length > 0) {
+  const answers = live.change(() => each(calls, (call) => registeredOf(parts.store, model, policies, call, rows(call))));
+  const times = answers.flatMap((answer) => (answer instanceof Problem ? [] : answer.map(({ id }) => shownAtOf(id))));
+  const followUp = async () => {
+    if (times.length === 0) return;
     await upkeep.arm(Math.min(...times));
     await upkeep.attempt(() => keyHome.deliver());
-  }
-  return registered;
+  };
+  return { answers, followUp };
 }
 
 /** The model as it is when its policies run, and the check of what it takes. */
