@@ -76,7 +76,8 @@ class World {
     if (shownAt(place) < this.model.horizon) return;
     const policies = await this.replica.start();
     const row = { id: ids[place], name: null, action: "mug", features: features(place), context: null, arm: "policy" as const };
-    const [{ status }] = this.replica.register(policies, [{ ...row, version: 0, decision: null, byPage: false, keys: [] }], { deferred });
+    const rows = [{ ...row, version: 0, decision: null, byPage: false, keys: [] }];
+    const [{ status }] = deferred ? this.replica.register(policies, [], rows) : this.replica.register(policies, rows);
     expect(status).toBe(this.model.show(ids[place], deferred ? "deferred" : "live"));
   }
 

@@ -74,7 +74,7 @@ class World {
 
   restart(): void {
     this.parts = partsOf(this.#storage, this.#env);
-    this.serving = new Serving(this.parts);
+    this.serving = new Serving(this.parts, this.#storage);
     this.administration = new Administration(this.parts);
     this.reading = new Reading(this.parts);
   }

@@ -5,8 +5,8 @@ import { expect, it } from "vitest";
 /** Most that a request may cross, with room for a new figure. A change that shortens the way lowers its ceiling. */
 const CEILINGS = {
   recommendation: { calls: 328, files: 25, foldersChanged: 89, reads: 0, statements: 0 },
-  registration: { calls: 440, files: 54, foldersChanged: 174, reads: 55, statements: 8 },
-  conversion: { calls: 510, files: 66, foldersChanged: 217, reads: 43, statements: 12 },
+  registration: { calls: 440, files: 54, foldersChanged: 176, reads: 55, statements: 8 },
+  conversion: { calls: 520, files: 67, foldersChanged: 224, reads: 45, statements: 12 },
 };
 
 const LINE = /^(\w+): (\d+) calls in (\d+) files of the worker .* (\d+) changes of folder, (\d+) reads of state, (\d+) statements/gm;
