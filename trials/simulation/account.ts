@@ -126,6 +126,7 @@ function conversionsOf(shop: Shop, { impressions, conversions, marks }: LearnerE
     const closed = impression !== null && enteredBy >= closing(shownAtOf(impression), shop.windowMs);
     const fate = fateOf({
       status: line?.status,
+      keyed: sales[0].impression === null,
       inTime,
       live: state === "live",
       undone,
@@ -150,6 +151,8 @@ export function closing(shownAt: number, windowMs: number): number {
 interface Case {
   /** Undefined if the log lacks the event. */
   readonly status: string | undefined;
+  /** Whether it names a key, and no impression. */
+  readonly keyed: boolean;
   readonly inTime: boolean;
   readonly live: boolean;
   /** Whether a rollback had undone the impression when the event came. */
@@ -161,7 +164,7 @@ interface Case {
 }
 
 /** Errors in the status of a conversion. */
-function fateOf({ status, inTime, live, undone, closed, answers, rolledBack }: Case): string | undefined {
+function fateOf({ status, keyed, inTime, live, undone, closed, answers, rolledBack }: Case): string | undefined {
   const wasLate = answers.has("late") && !rolledBack;
   if (wasLate && status !== "late") return `called late, and in the log as ${status ?? "nothing"}`;
   if (status === "late" && inTime && !closed && !undone) return "late, though it came in time";
@@ -169,7 +172,8 @@ function fateOf({ status, inTime, live, undone, closed, answers, rolledBack }: C
   if (joined && !inTime) return "joined, though it came after the window";
   if (joined && !live) return "joined without its impression";
   if (joined && wasLate) return "joined, though it was called late";
-  if (joined && answers.has("refused")) return "joined, though it was refused";
+  // If the newest list of a key has several products, an event without a product is refused. A later list may have one.
+  if (joined && answers.has("refused") && !keyed) return "joined, though it was refused";
   if (answers.has("unknown")) return "its model was not known";
   const taken = ["accepted", "applied", "conflict", "orphan"].some((answer) => answers.has(answer));
   if (status === undefined && (taken || answers.has("duplicate"))) return "accepted, and lost";

@@ -158,13 +158,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/learner/calls": [
     ...["afterclick", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv"],
     ...["type worker/learner", "type worker/learner/store", "worker/learner/model", "worker/learner/shards", "worker/learner/figures"],
-    "worker/learner/calls/registration",
+    ...["worker/learner/calls/registration", "worker/learner/group.ts"],
   ],
   "worker/learner/calls/registration": [
     ...["src/publication", "worker/domain/*", "worker/protocol", "worker/rpc"],
-    ...["type worker/learner", "type worker/learner/store", "worker/learner/model"],
+    ...["type worker/learner", "type worker/learner/store", "worker/learner/model", "worker/learner/group.ts"],
   ],
-  "worker/learner": ["worker/environment.ts", "type worker/rpc", "worker/learner/*"],
+  "worker/learner": ["worker/environment.ts", "worker/protocol", "type worker/rpc", "worker/learner/*"],
   "worker/edge": [
     ...["worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv"],
     ...["worker/edge/access", "worker/edge/routes", "worker/edge/routes/models", "worker/edge/senders", "src/simulation/assortment.ts"],

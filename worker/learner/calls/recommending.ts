@@ -6,8 +6,8 @@ import { giverOf } from "../../domain/ids/join-key.ts";
 import type { ImpressionRow } from "../../domain/impression/impression.ts";
 import { sampled, UNLEARNT } from "../../domain/impression/sampling.ts";
 import type { Recommendation, RecommendRequest } from "../../rpc/message.ts";
+import { type Done, each } from "../group.ts";
 import type { Parts } from "../parts.ts";
-import { type Done, each } from "./group.ts";
 
 /** Answers groups of requests. A repeated request gets the answer of the first, for as long as the learner runs. */
 export function recommending({

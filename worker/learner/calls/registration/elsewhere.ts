@@ -10,11 +10,11 @@ import type { Policies } from "../../../domain/model/policies.ts";
 import { Problem } from "../../../protocol/problem.ts";
 import { learner } from "../../../rpc/learner-client.ts";
 import type { DecidedElsewhere, Registered, Registering } from "../../../rpc/message.ts";
+import { type Done, each } from "../../group.ts";
 import type { Model } from "../../model/model-holder.ts";
 import type { Parts } from "../../parts.ts";
 import type { LearnerStore } from "../../store/learner-store.ts";
 import type { ModelState } from "../../store/model-store.ts";
-import { type Done, each } from "../group.ts";
 import { checkGranted, oldestOpen } from "./acceptance.ts";
 import { rowsOf } from "./rows.ts";
 

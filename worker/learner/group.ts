@@ -1,6 +1,6 @@
 // Gathers the calls of one turn of the event loop. What one call alone would write, a group writes in one transaction.
 
-import { Problem } from "../../protocol/problem.ts";
+import { Problem } from "../protocol/problem.ts";
 
 /** Most calls of one group. Whatever a group has to do again after a failure is bounded by it. */
 const MOST_CALLS = 128;
