@@ -31,14 +31,14 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Statistics over many seeds and simulated worlds, and limits of memory. `npm run test:all` runs them. */
+/** Statistics over many seeds and simulated worlds, limits of memory, and an older framework. `npm run test:all` runs them. */
 const LONG = [
   "test/{regret,unit/experiments}/**/*.test.ts",
   ...["unit/comparison/arm-comparison", "unit/evaluation/list-evaluation", "unit/model/delay/forgotten-impressions"],
   ...["unit/model/linear/bernoulli-world", "unit/model/pending/retained-memory", "unit/pages/bands", "property/worker/body-heap"],
   ...["unit/research/stale-rows", "unit/worker/long-rollback", "unit/cli/logs/log-memory", "unit/pages/estimates"],
   ...["golden/fields", "unit/worker/default-merge", "unit/trials/crossing", "unit/model/delay/own-laws-memory"],
-  ...["property/altered-archive", "property/crafted-snapshots"],
+  ...["property/altered-archive", "property/crafted-snapshots", "packaging/older-next"],
 ].map((name) => (name.endsWith(".ts") ? name : `test/${name}.test.ts`));
 
 /** Learners wait until the disk has each of their commits. Their folders are in memory, if there is room for those of a run. */
@@ -73,7 +73,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       { test: { ...inNode, name: "node", include: ["test/{unit,property,conformance,golden}/**/*.test.ts"], exclude: LONG } },
-      { test: { ...inNode, name: "long", include: LONG } },
+      { test: { ...inNode, name: "long", include: LONG, globalSetup: "test/packaging/setup.ts" } },
       // Limits of processor time. They hold on a quiet machine, so no other run includes them: `npm run test:speed`.
       { test: { ...inNode, name: "speed", include: ["test/speed/**/*.test.ts"], maxWorkers: 1 } },
       "./test/worker/vitest.config.ts",
@@ -82,6 +82,7 @@ export default defineConfig({
           ...inNode,
           name: "system",
           include: ["test/{simulation,browser,packaging}/**/*.test.ts"],
+          exclude: LONG,
           globalSetup: "test/packaging/setup.ts",
         },
       },

@@ -73,7 +73,7 @@ describe("deploy in an empty folder", { shuffle: false }, () => {
 
   it("bundles the worker once they are there", async () => {
     await mkdir(join(folder, "node_modules"), { recursive: true });
-    installTarball(folder, tarball);
+    await installTarball(folder, tarball);
     for (const name of ["hono", "valibot", "wrangler"]) await symlink(resolve("node_modules", name), join(folder, "node_modules", name));
     const { status, out, error } = npx("deploy", "--dry-run");
     expect([status, error.replace(/^npm warn.*\n/gm, "")]).toEqual([0, ""]);

@@ -29,7 +29,7 @@ async function copied(name: string, ...beside: readonly string[]): Promise<strin
   const folder = join(base, name);
   await mkdir(folder);
   await writeFile(join(folder, "package.json"), "{}");
-  installTarball(folder, tarball);
+  await installTarball(folder, tarball);
   for (const each of beside) {
     const link = join(folder, "node_modules", each);
     await mkdir(dirname(link), { recursive: true });

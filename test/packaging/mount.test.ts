@@ -24,7 +24,7 @@ describe("the section", { shuffle: false }, () => {
     const [install, check] = blocksIn("console");
     expect(check).toBe("npx tsc\nnpx afterclick deploy --dry-run\nnpx afterclick deploy --path /recommender\n");
     await writeFile(join(folder, "package.json"), "{}");
-    installTarball(folder, await packed());
+    await installTarball(folder, await packed());
     const named = Array.from(install.matchAll(/^npm install (.*)$/gm), ([, words]) => words.split(" ")).flat();
     for (const name of named.filter((word) => !["afterclick", "--save-dev"].includes(word))) {
       const link = join(folder, "node_modules", name);

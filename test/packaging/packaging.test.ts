@@ -7,7 +7,7 @@ import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
-import { decidedIn, type Installation, install, installTarball, run, type SiteOptions, secrets, serve } from "./installation.ts";
+import { decidedIn, type Installation, install, run, type SiteOptions, secrets, serve } from "./installation.ts";
 
 // Installs the packed package in small projects. Each must decide like Node, to the bit.
 
@@ -74,10 +74,8 @@ describe("the package", () => {
 
   /** The README's program in a new project of a type. */
   async function written(name: string, type: string): Promise<{ readonly project: string; readonly file: string }> {
-    const project = await mkdtemp(join(root, "../fresh-"));
-    run(project, "npm", ["init", "--yes"]);
-    run(project, "npm", ["pkg", "set", `type=${type}`]);
-    installTarball(project, installation.tarball);
+    const project = await mkdtemp(join(root, "fresh-"));
+    await writeFile(join(project, "package.json"), JSON.stringify({ type }));
     const [, program] = /```ts\n([\s\S]*?)```/.exec(await readFile("README.md", "utf8")) as RegExpExecArray;
     await writeFile(join(project, name), program);
     return { project, file: name };
@@ -87,9 +85,11 @@ describe("the package", () => {
     const project = join(root, "../empty");
     await mkdir(project);
     await writeFile(join(project, "package.json"), "{}");
-    installTarball(project, installation.tarball);
+    run(project, "npm", ["install", "--offline", "--no-audit", "--no-fund", installation.tarball]);
     const installed = (await readdir(join(project, "node_modules"))).filter((name) => !name.startsWith("."));
     expect(installed).toEqual(["afterclick"]);
+    const files = (folder: string) => readdir(join(folder, "node_modules/afterclick"), { recursive: true });
+    expect((await files(project)).sort()).toEqual((await files(root)).sort());
 
     const manifest = JSON.parse(await readFile(join(project, "node_modules/afterclick/package.json"), "utf8"));
     const own = Object.keys(JSON.parse(await readFile("package.json", "utf8")));
@@ -158,9 +158,8 @@ describe("the package", () => {
     ["7", "typescript", "sdk"],
     ["7", "typescript", "node"],
     ["7", "typescript", "worker"],
-    ["5.7", "typescript-oldest", "sdk"],
-    ["5.7", "typescript-oldest", "node"],
-    ["5.7", "typescript-oldest", "worker"],
+    // Another version of the compiler reads the same declarations. What a platform lacks does not depend on it.
+    ["5.7", "typescript-oldest", "oldest"],
   ])("compiles in a strict project without skipLibCheck: TypeScript %s, %s, tsconfig.%s.json", (version, compiler, project) => {
     const tsc = [resolve("node_modules", compiler, "bin/tsc")];
     expect(run(root, process.execPath, [...tsc, "--version"])).toContain(`Version ${version}.`);

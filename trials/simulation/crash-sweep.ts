@@ -65,15 +65,15 @@ export interface Share {
 }
 
 /**
- * Plays fixed traffic with a blow at each effect of this part. All laws must hold in the end. If the traffic is the same however
+ * Plays fixed traffic with a blow at each place of this part. All laws must hold in the end. If the traffic is the same however
  * often it is sent, the outcome must equal that of the run without a blow.
  */
 export async function crashSweep({ traffic, blow, part, parts }: Share): Promise<Sweep> {
   const { repeatable } = traffics[traffic];
   const steady = await play(traffic, blow, 0);
   const differences = [...steady.wrong];
-  for (let n = part + 1; n <= steady.effects.length; n += parts) {
-    if (blow === "error" && !steady.effects[n - 1].includes(": sql ")) continue;
+  const places = [...placesOf(steady.effects, blow)].filter((_, i) => i % parts === part);
+  for (const n of places) {
     const { outcome, wrong } = await play(traffic, blow, n).catch((error: Error) => ({
       outcome: error.stack ?? error.message,
       wrong: [error.message],
@@ -83,6 +83,20 @@ export async function crashSweep({ traffic, blow, part, parts }: Share): Promise
     differences.push(...wrong.map((each) => `${where}: ${each}`));
   }
   return { effects: steady.effects, differences };
+}
+
+/**
+ * The effects at which a blow may have an end of its own. An error strikes each statement. A death loses all of a transaction wherever
+ * it strikes inside, and reads have no consequences: deaths there have the end of a neighbour.
+ */
+function* placesOf(effects: readonly string[], blow: Blow): Generator<number> {
+  let within = false;
+  for (const [i, effect] of effects.entries()) {
+    const isStatement = effect.includes(": sql ");
+    const readsAgain = effect.endsWith(": sql SELECT") && effect === effects[i - 1];
+    if (blow === "error" ? isStatement : !within && !readsAgain) yield i + 1;
+    within = effect.endsWith(": transaction") || (within && isStatement);
+  }
 }
 
 async function play(traffic: Share["traffic"], blow: Blow, n: number) {
