@@ -201,10 +201,11 @@ export class Core {
     return this.memory.number(out + 8);
   }
 
-  ridgeEstimate(h: RidgeHandle): Float64Array {
-    const [out] = this.memory.place([], [h.dimension]);
+  /** theta (d), in `into`. */
+  ridgeEstimate(h: RidgeHandle, into: Float64Array = new Float64Array(h.dimension)): Float64Array {
+    const out = this.memory.put(NOTHING, h.dimension);
     check(this.exports.ridgeEstimate(h.pointer, out));
-    return this.memory.copy(out, h.dimension);
+    return this.memory.read(out, into);
   }
 
   /** The means of `xs` (k x d), with the bits of `ridgeScore`: k. */
@@ -256,13 +257,15 @@ export class Core {
     return { gram: state.subarray(0, moment), moment: state.subarray(moment, moment + d), factor: state.subarray(moment + d) };
   }
 
-  ridgeLoad(h: RidgeHandle, state: RidgeState): void {
+  /** Without a factor the caller calls `ridgeRefactor` next. */
+  ridgeLoad(h: RidgeHandle, { gram, moment, factor }: Omit<RidgeState, "factor"> & Partial<RidgeState>): void {
     const d = h.dimension;
     const at = this.exports.ridgeSums(h.pointer) >>> 0;
-    const parts = [exactly(state.gram, triangle(d)), exactly(state.moment, d), exactly(state.factor, triangle(d))];
-    this.memory.write(at, parts[0]);
-    this.memory.write(at + triangle(d) * 8, parts[1]);
-    this.memory.write(at + (triangle(d) + d) * 8, parts[2]);
+    exactly(moment, d);
+    if (factor) exactly(factor, triangle(d));
+    this.memory.write(at, exactly(gram, triangle(d)));
+    this.memory.write(at + triangle(d) * 8, moment);
+    if (factor) this.memory.write(at + (triangle(d) + d) * 8, factor);
     this.exports.ridgeTouch(h.pointer);
   }
 

@@ -79,7 +79,12 @@ export class Cohorts {
   /** The cohort whose interval contains the unit with this index. Undefined if the unit is past the span. */
   at(index: number): Cohort | undefined {
     if (this.#hasPassed(index, 1)) return undefined;
-    return this.#list.find(({ start, length }) => start <= index && index < start + length);
+    // From the youngest on: most calls ask for that.
+    for (let i = this.#list.length - 1; i >= 0; i--) {
+      const { start, length } = this.#list[i];
+      if (start <= index) return index < start + length ? this.#list[i] : undefined;
+    }
+    return undefined;
   }
 
   /** Counts `count` impressions shown at `time` and returns their cohort. Undefined if they are too old for one. */
@@ -199,7 +204,8 @@ export class Cohorts {
   }
 }
 
-const sumsOf = (size: number): ExactSums => new ExactSums(new Float64Array(size));
+const NONE = /* @__PURE__ */ new ExactSums(0);
+const sumsOf = (size: number): ExactSums => (size > 0 ? new ExactSums(size) : NONE);
 
 /** Adds a cohort to an older one that is at least as long. */
 function join(into: Cohort, from: Cohort): void {

@@ -79,11 +79,17 @@ export class Delays {
   /** Conversions by delay, of impressions older than the span. */
   #settled: Float64Array;
   #curve: { readonly time: number; readonly curve: DelayCurve } | undefined;
+  /** Which bins have conversions: workspace. */
+  readonly #used: Uint8Array;
+  /** Ends of the bins. */
+  readonly #ends: Float64Array;
 
   constructor({ resolution, cohort, span }: DelaySettings) {
     this.resolution = resolution;
     this.bins = binOf(Math.min(span / resolution, LONGEST)) + 1;
     this.#settled = new Float64Array(this.bins);
+    this.#used = new Uint8Array(this.bins);
+    this.#ends = Float64Array.from({ length: this.bins }, (_, bin) => binEnd(bin) * resolution);
     this.cohorts = new Cohorts(cohort, span, this.bins);
   }
 
@@ -101,8 +107,10 @@ export class Delays {
 
   /** Counts `count` conversions `delay` after impressions shown at `time`. A negative count removes them. */
   convert(time: number, delay: number, count = 1): void {
-    const histogram = this.cohorts.cohortAt(time)?.sums.values ?? this.#settled;
-    histogram[Math.min(binOf(delay / this.resolution), this.bins - 1)] += count;
+    const bin = Math.min(binOf(delay / this.resolution), this.bins - 1);
+    const cohort = this.cohorts.cohortAt(time);
+    if (cohort) cohort.sums.add(bin, count);
+    else this.#settled[bin] += count;
     this.#curve = undefined;
   }
 
@@ -137,35 +145,44 @@ export class Delays {
   }
 
   #estimate(time: number): DelayCurve {
-    const { bins, cohorts } = this;
-    const parts = cohorts.list.map((cohort) => ({ counts: cohort.sums.values, age: cohorts.age(cohort, time), seen: 0 }));
-    parts.push({ counts: this.#settled, age: Number.MAX_VALUE, seen: 0 });
-    for (const part of parts) for (let b = 0; b < bins; b++) part.seen += part.counts[b];
-    const ends = new Float64Array(bins);
+    const { bins, cohorts, resolution } = this;
+    // Most bins have no conversions, nor have the youngest cohorts.
+    const used = this.#used.fill(0);
+    const parts = [{ counts: this.#settled, reach: Number.MAX_VALUE, seen: totalOf(this.#settled, used) }];
+    for (let i = cohorts.list.length - 1; i >= 0; i--) {
+      const cohort = cohorts.list[i];
+      const counts = cohort.sums.values;
+      if (cohort.sums.bound > 0) parts.push({ counts, reach: cohorts.age(cohort, time) + resolution, seen: totalOf(counts, used) });
+    }
+    // Oldest first, and the settled ones last.
+    parts.reverse();
+    const ends = this.#ends;
     const probability = new Float64Array(bins).fill(1);
     const error = new Float64Array(bins);
     let chance = 1;
     let variance = 0;
+    let deviation = 0;
     for (let b = bins - 1; b >= 0; b--) {
-      const end = binEnd(b) * this.resolution;
-      ends[b] = end;
       probability[b] = chance;
-      error[b] = chance * Math.sqrt(variance);
+      error[b] = deviation;
+      if (used[b] === 0) continue;
       let events = 0;
       let risk = 0;
       for (const part of parts) {
-        if (part.age + this.resolution >= end) {
-          events += part.counts[b];
+        const count = part.counts[b];
+        if (part.reach >= ends[b]) {
+          events += count;
           risk += part.seen;
         }
-        part.seen -= part.counts[b];
+        part.seen -= count;
       }
       if (events === 0) continue;
       // One is added to the number at risk. Otherwise the oldest conversion alone would make all shorter delays impossible.
       chance *= 1 - events / (risk + 1);
       variance += events / ((risk + 1) * (risk + 1 - events));
+      deviation = chance * Math.sqrt(variance);
     }
-    return { ends, probability, error, below: (x) => interpolated(x / this.resolution, probability) };
+    return { ends, probability, error, below: (x) => interpolated(x / resolution, probability) };
   }
 
   /** Adds what others with the same settings have counted, which lose it. Call `advance` afterwards. */
@@ -187,6 +204,17 @@ export class Delays {
       if (counts.some((count) => count < 0)) throw malformed();
     this.#curve = undefined;
   }
+}
+
+/** The sum of counts. Marks the bins that have some. */
+function totalOf(counts: Float64Array, used: Uint8Array): number {
+  let sum = 0;
+  for (let b = 0; b < counts.length; b++) {
+    if (counts[b] === 0) continue;
+    sum += counts[b];
+    used[b] = 1;
+  }
+  return sum;
 }
 
 /** P(delay < steps), linear within a bin. */

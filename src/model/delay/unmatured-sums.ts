@@ -158,10 +158,12 @@ export class UnmaturedSums {
 
   /** The fine cohorts that have a coarse one. `count`: their impressions, by what they still weigh. */
   #parts(): Part[] {
-    return this.#delays.cohorts.list.flatMap((fine) => {
+    const parts: Part[] = [];
+    for (const fine of this.#delays.cohorts.list) {
       const cohort = this.#coarse(fine);
-      return cohort ? [{ fine, cohort, count: fine.count * this.#weightOf(fine) }] : [];
-    });
+      if (cohort) parts.push({ fine, cohort, count: fine.count * this.#weightOf(fine) });
+    }
+    return parts;
   }
 
   /** Impressions of each cohort, by what they still weigh. Undefined if all weigh 1. */

@@ -29,6 +29,8 @@ export class CorrectedMean {
   #level: number;
   /** Theta of the mean, and theta minus that of the posterior: d each. Undefined after a change. */
   #derived: { readonly coefficients: Float64Array; readonly shift: Float64Array } | undefined;
+  /** The last shift, whose array is used again. */
+  #shift: Float64Array | undefined;
   /** Theta of the mean from a publication, which has no sums to solve. */
   #published: Float64Array | undefined;
 
@@ -77,8 +79,10 @@ export class CorrectedMean {
     if (!this.#derived) {
       if (this.#interval === 1 && !this.#published) this.#solve();
       const coefficients = this.#published ?? this.#solved.estimate();
-      const plain = this.#posterior.estimate();
-      this.#derived = { coefficients, shift: coefficients.map((each, i) => each - plain[i]) };
+      const shift = this.#posterior.estimate(this.#shift);
+      for (let i = 0; i < shift.length; i++) shift[i] = coefficients[i] - shift[i];
+      this.#shift = shift;
+      this.#derived = { coefficients, shift };
     }
     return this.#derived;
   }
@@ -88,7 +92,7 @@ export class CorrectedMean {
     return this.#derive().coefficients;
   }
 
-  /** Theta of the mean minus that of the posterior: d. */
+  /** Theta of the mean minus that of the posterior: d. Valid until the next change. */
   get shift(): Float64Array {
     return this.#derive().shift;
   }

@@ -89,6 +89,8 @@ export class DelayCorrection {
   readonly #lasting: boolean;
   /** Sums over all impressions, matured or not, by weight: their number, then their features (d), then their offsets (d, or none). */
   #totals: ExactSums;
+  /** Views of the last result of `corrected`. */
+  #matured: ReturnType<typeof viewsOf> | undefined;
   /** Sum of rewards, and of their squares, by weight. */
   #rewards = new ExactSums(new Float64Array(2));
 
@@ -176,16 +178,25 @@ export class DelayCorrection {
     this.#unmatured.observe(impression, previous, delay);
   }
 
-  /** The matured sums. `statistics`: V without its ridge, then B, over all impressions. **Cost:** O(cohorts d^2). */
-  corrected(statistics: Float64Array): MaturedSums {
+  /**
+   * The matured sums, valid until the next call. `all`: V without its ridge and B, over all impressions, which are read at once.
+   * **Cost:** O(cohorts d^2).
+   */
+  corrected(all: { readonly sums: Pick<MaturedSums, "gram" | "moment"> }): MaturedSums {
     const end = triangle(this.#dimension);
     const missing = this.#unmatured.missing((cohort) => this.#weightOf(cohort));
-    const rest = difference(this.#totals.values, missing.subarray(end));
+    // A new array takes longer than its sums: those of each round stand in the same place.
+    if (this.#matured?.all !== missing) this.#matured = viewsOf(missing, this.#dimension, this.#totals.length);
+    const { gram: matured, rest, level, offsets } = this.#matured;
+    const { gram, moment } = all.sums;
+    const totals = this.#totals.values;
+    for (let i = 0; i < end; i++) matured[i] = gram[i] - matured[i];
+    for (let i = 0; i < totals.length; i++) rest[i] = totals[i] - rest[i];
     return {
-      gram: difference(statistics.subarray(0, end), missing),
-      moment: statistics.subarray(end),
-      level: rest.subarray(1, 1 + this.#dimension),
-      offsets: rest.subarray(1 + this.#dimension),
+      gram: matured,
+      moment: moment.slice(),
+      level,
+      offsets,
       count: Math.max(rest[0], 0),
       rewards: this.#rewards.values[0],
       squares: this.#rewards.values[1],
@@ -317,9 +328,8 @@ export class DelayCorrection {
   }
 }
 
-/** a - b, as long as a. A plain loop: a callback for each of d^2 / 2 numbers takes several times as long. */
-function difference(a: Float64Array, b: Float64Array): Float64Array {
-  const result = new Float64Array(a.length);
-  for (let i = 0; i < a.length; i++) result[i] = a[i] - b[i];
-  return result;
+/** Views of sums that mature: the triangle of d features, then `totals` numbers of which the features are those from 1 on. */
+function viewsOf(all: Float64Array, d: number, totals: number) {
+  const rest = all.subarray(triangle(d), triangle(d) + totals);
+  return { all, gram: all.subarray(0, triangle(d)), rest, level: rest.subarray(1, 1 + d), offsets: rest.subarray(1 + d) };
 }

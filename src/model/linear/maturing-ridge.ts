@@ -270,7 +270,7 @@ export class MaturingRidge {
   }
 
   #matured(): MaturedSums {
-    const all = this.#correction.corrected(this.#posterior.statistics());
+    const all = this.#correction.corrected(this.#posterior);
     const sums = this.#amounts ? { ...all, ...this.#amounts.capped() } : all;
     const moment = this.#likelihood.moment(sums);
     return { ...sums, moment: this.#corrects ? this.#laws.corrected({ gram: sums.gram, moment }) : moment };

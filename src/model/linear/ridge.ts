@@ -84,9 +84,9 @@ export class Ridge implements Posterior {
     this.#core.ridgeSums(this.#handle).moment.set(this.#sums.values.subarray(end));
   }
 
-  /** theta: d. **Cost:** O(d^2), once per change. */
-  estimate(): Float64Array {
-    return this.#core.ridgeEstimate(this.#handle);
+  /** theta: d, in `into`. **Cost:** O(d^2), once per change. */
+  estimate(into?: Float64Array): Float64Array {
+    return this.#core.ridgeEstimate(this.#handle, into);
   }
 
   /**
@@ -184,7 +184,7 @@ export class Ridge implements Posterior {
 
   /** Replaces the sums: V without its prior (packed lower triangle), and B. **Cost:** O(d^3). */
   replace(gram: Float64Array, moment: Float64Array): void {
-    this.#core.ridgeLoad(this.#handle, { gram, moment, factor: new Float64Array(gram.length).fill(1) });
+    this.#core.ridgeLoad(this.#handle, { gram, moment });
     this.#sums = undefined;
     this.refactor();
   }
@@ -256,9 +256,14 @@ export class Ridge implements Posterior {
     this.redraw();
   }
 
+  /** As `statistics`, as views that are valid until the next call. */
+  get sums(): { readonly gram: Float64Array; readonly moment: Float64Array } {
+    return this.#core.ridgeSums(this.#handle);
+  }
+
   /** The sums alone: V without its prior (packed lower triangle), then B. */
   statistics(): Float64Array {
-    const { gram, moment } = this.#core.ridgeSums(this.#handle);
+    const { gram, moment } = this.sums;
     const sums = new Float64Array(gram.length + moment.length);
     sums.set(gram);
     sums.set(moment, gram.length);

@@ -58,6 +58,8 @@ export class ChosenRidges {
   #blocks: Uint8Array;
   /** Ridge of each block. */
   #values: Float64Array;
+  /** The last result of `shrunk`, reused because it is long. */
+  #sum: Float64Array | undefined;
   /** Impressions at the next choice. */
   due = 2;
 
@@ -133,18 +135,21 @@ export class ChosenRidges {
     return this.#core.shrunkSolve(own, this.#settings.ridge, target, 1).solved;
   }
 
-  /** V of the mean without the least ridge: packed lower triangle. */
+  /** V of the mean without the least ridge: packed lower triangle. Valid until the next call. */
   shrunk({ gram }: Pick<MaturedSums, "gram">, level: Float64Array | undefined): Float64Array {
     return this.#shrunk(gram, this.#values, level);
   }
 
-  /** gram + R - least I, with the ridges on the diagonal of R. In the direction of the level R is the least ridge. */
+  /** gram + R - least I, with the ridges on the diagonal of R. Valid until the next call. In the direction of the level R is the least ridge. */
   #shrunk(gram: Float64Array, values: Float64Array, level: Float64Array | undefined): Float64Array {
     const { ridge: least, dimension: d } = this.#settings;
-    const sum = gram.slice();
+    this.#sum ??= new Float64Array(gram.length);
+    const sum = this.#sum;
+    sum.set(gram);
     for (let i = 0, at = 0; i < d; i++) {
       const extra = values[this.#blockOf(i)] - least;
-      if (level) for (let j = 0; j <= i; j++) sum[at + j] -= extra * level[i] * level[j];
+      const own = level ? extra * level[i] : 0;
+      if (level) for (let j = 0; j <= i; j++) sum[at + j] -= own * level[j];
       at += i + 1;
       sum[at - 1] += extra;
     }
