@@ -11,6 +11,7 @@ interface Listed {
 const COMMANDS: Readonly<Record<string, Listed>> = {
   deploy: { summary: "deploy the worker to Cloudflare", load: () => import("./deploy.ts") },
   doctor: { summary: "check a running worker, and say what to do", load: () => import("./doctor.ts") },
+  rehearse: { summary: "play a late purchase and a refund, and show what is learnt", load: () => import("./rehearse.ts") },
   import: { summary: "tell a model what the shop has sold, from a CSV of past orders", load: () => import("./import.ts") },
   export: { summary: "write the event log of a model to a file", load: () => import("./export.ts") },
   verify: { summary: "verify a log, decision by decision", load: () => import("./verify.ts") },

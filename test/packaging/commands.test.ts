@@ -36,6 +36,7 @@ const SMALL: Readonly<Record<string, readonly (readonly [args: readonly string[]
 const ELSEWHERE: Readonly<Record<string, string>> = {
   start: "test/browser/start.test.ts",
   doctor: "test/packaging/bin.test.ts",
+  rehearse: "test/packaging/bin.test.ts",
   verify: "test/packaging/bin.test.ts",
   package: "test/packaging/installation.ts",
   options: "test/unit/worker/model-options.test.ts",
