@@ -57,7 +57,7 @@ await build({
   banner: { js: 'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);' },
 });
 
-run("typescript/bin/tsc", "-p", "worker/tsconfig.types.json");
+run("typescript/bin/tsc", "-p", "worker/tsconfig.types.json", "--singleThreaded");
 
 // Inferred types name the SDK's declarations by their path on this disk. The package's name replaces it.
 for (const name of await readdir("build/types/worker", { recursive: true })) {
