@@ -21,6 +21,7 @@ const DOCUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "docs/pages.md": "Report from a page",
     "docs/api.md": "Call the worker",
     "docs/webhooks.md": "Report conversions",
+    "docs/from-personalizer.md": "From Azure Personalizer",
     "docs/senders.md": "Orders from Stripe, Shopify and others",
     "docs/troubleshooting.md": "Troubleshooting: the first hour",
     "docs/log.md": "Verify and evaluate a log",

@@ -200,7 +200,7 @@ export const MEANINGS: Readonly<Record<OptionName, string>> = {
   shadows:
     'Up to two policies `{ "name", "policy", "options" }` that learn and choose beside the served one. The model records their choices and shows none.',
   serving:
-    '`"edge"`: [any isolate decides](deploy.md#what-the-worker-guarantees) by the newest publication. `"learner"`: the learner decides, one request after the other. Policies that decide in sequence take only the learner.',
+    '`"edge"`: [any isolate decides](deploy.md#what-the-worker-guarantees) by the newest publication. `"learner"`: the learner decides, and knows every earlier decision but those of the same moment. Policies that decide in sequence take only the learner.',
   draws: "Samples from which a Thompson policy computes propensities. 0 computes none.",
   greedy: "Whether to rank by the mean alone.",
   holdout:
