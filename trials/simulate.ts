@@ -11,7 +11,7 @@ Usage: npm run simulate -- [--schedules N] [--seed S] [--shards | --informed | -
   --seed S        seed of the first schedule, default 1; each further schedule has the next seed
   --shards        plays models with several shards, which are killed, cut off and added
   --informed      plays catalogues that grow and priors that come late and again, and repeats all decisions from the log
-  --crowded       most steps come several at once, the learner decides in groups, and all decisions are repeated from the log
+  --crowded       most requests come several at once, the learner decides in groups, and all decisions are repeated from the log
 
 Example: npm run simulate -- --schedules 1 --seed 17
 

@@ -30,7 +30,7 @@ export interface Kind {
   readonly sharded?: boolean;
   /** The catalogue grows, the shop says what it sold before, late and again, and the log has to repeat all decisions. */
   readonly informed?: boolean;
-  /** Most steps come several at once, the learner decides, and the log has to repeat all decisions. */
+  /** Most requests come several at once, the learner decides, and the log has to repeat all decisions. */
   readonly crowded?: boolean;
 }
 
@@ -81,9 +81,7 @@ export class Simulation {
       this.#weather.worsen();
       const steps = 15 + this.#dice.below(30);
       for (let step = 0; step < steps; step++) {
-        const step = this.#choose();
-        const times = this.#crowded ? this.#dice.below(8) : 1;
-        for (let time = 0; time < times; time++) this.#start(step);
+        this.#start(this.#choose());
         await this.#world.settle();
         for (let turns = this.#dice.below(6); turns > 0 && this.#weather.release(); turns--) await this.#world.settle();
       }
@@ -137,7 +135,8 @@ export class Simulation {
       weather: this.#weather,
     };
     const shard = this.#shards > 1 ? this.#dice.below(this.#shards) : 0;
-    return () => step({ ...scene, shard, ring: (due) => this.#ring(due, shard) });
+    const times = this.#crowded && TRAFFIC.has(step) ? this.#dice.below(8) : 1;
+    return () => Promise.all(Array.from({ length: times }, () => step({ ...scene, shard, ring: (due) => this.#ring(due, shard) })));
   }
 
   /** Adds a shard. */
@@ -312,6 +311,8 @@ const STEPS: readonly (readonly [weight: number, step: Step])[] = [
   [10, killLearner],
   [10, ({ world, dice }) => world.edges.kill(dice.below(2))],
 ];
+/** The requests of the shop, with which most steps begin. */
+const TRAFFIC: ReadonlySet<Step> = new Set(STEPS.slice(0, 4).map(([, step]) => step));
 const TICKETS = STEPS.flatMap(([weight, step]) => new Array<Step>(weight).fill(step));
 
 function pass(clock: Clock, ms: number): void {
