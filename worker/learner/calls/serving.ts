@@ -62,13 +62,15 @@ export class Serving implements Implemented<ServingRpc> {
 
   /** Takes the events of several calls in one transaction. */
   async #ingestTogether(calls: readonly Events[]): Promise<Done<readonly Message.Ingested[]>> {
-    const { ingestion, upkeep } = this.#parts;
+    const { store, ingestion, upkeep } = this.#parts;
     const events = calls.flat();
-    const ingested = (await ingestion.ingest(events)).values();
+    // The model may have been deleted while the calls waited for each other.
+    const unknown = () => events.map(() => ({ status: "unknown" as const }));
+    const ingested = (store.exists ? await ingestion.ingest(events) : unknown()).values();
     const answers = calls.map((own) => own.map(() => ingested.next().value as Message.Ingested));
     const times = events.map((event) => ("impression" in event ? shownAtOf(event.impression) : event.at));
     const followUp = async () => {
-      if (times.length > 0) await upkeep.arm(Math.min(...times));
+      if (store.exists && times.length > 0) await upkeep.arm(Math.min(...times));
     };
     return { answers, followUp };
   }

@@ -6,12 +6,10 @@ import { shardName } from "../../../domain/ids/shard.ts";
 import { shownAtOf } from "../../../domain/ids/uuid.ts";
 import type { ImpressionRow } from "../../../domain/impression/impression.ts";
 import { sampled, UNLEARNT } from "../../../domain/impression/sampling.ts";
-import type { Policies } from "../../../domain/model/policies.ts";
 import { Problem } from "../../../protocol/problem.ts";
 import { learner } from "../../../rpc/learner-client.ts";
 import type { DecidedElsewhere, Registered, Registering } from "../../../rpc/message.ts";
 import { type Done, each } from "../../group.ts";
-import type { Model } from "../../model/model-holder.ts";
 import type { Parts } from "../../parts.ts";
 import type { LearnerStore } from "../../store/learner-store.ts";
 import type { ModelState } from "../../store/model-store.ts";
@@ -51,9 +49,8 @@ export async function registerElsewhere(
 /** Registers the impressions of some calls in one transaction. Those of a call are all registered or, if one is refused, none. */
 export async function registerTogether(parts: Parts, calls: readonly Registration[]): Promise<Done<readonly Registered[]>> {
   const { upkeep, keyHome } = parts;
-  const { live } = parts.current.get();
-  const { policies, model, rows } = await checking(parts);
-  const answers = live.change(() => each(calls, (call) => registeredOf(parts.store, model, policies, call, rows(call))));
+  const checked = await checking(parts);
+  const answers = checked.before.live.change(() => each(calls, (call) => registeredOf(parts.store, checked, call)));
   const times = answers.flatMap((answer) => (answer instanceof Problem ? [] : answer.map(({ id }) => shownAtOf(id))));
   const followUp = async () => {
     if (times.length === 0) return;
@@ -63,7 +60,7 @@ export async function registerTogether(parts: Parts, calls: readonly Registratio
   return { answers, followUp };
 }
 
-/** The model as it is when its policies run, and the check of what it takes. */
+/** The model before and after its policies have started, and the check of what it takes. */
 async function checking({ store, current, running }: Parts) {
   const before = current.get();
   const { policies, checking, featurize } = await running.taking(before);
@@ -72,18 +69,19 @@ async function checking({ store, current, running }: Parts) {
   const rows = ({ items, options: { byPage = false } }: Registration) => {
     return rowsOf(items, { store, config: before.config, featurize, policies: checking, byPage }, oldest);
   };
-  return { policies, model, rows };
+  return { before, policies, model, rows };
 }
 
 /** Registers the impressions of a call. It throws a problem before it has changed anything. */
 function registeredOf(
   store: LearnerStore,
-  model: Model,
-  policies: Policies | undefined,
-  { items, options: { byPage = false, asker, checkOnly = false } }: Registration,
-  rows: readonly ImpressionRow[],
+  { before, policies, model, rows: rowsFor }: Awaited<ReturnType<typeof checking>>,
+  call: Registration,
 ): readonly Registered[] {
-  const { config, live, admission, state } = model;
+  const { config, live, admission } = before;
+  const { items, options } = call;
+  const { byPage = false, asker, checkOnly = false } = options;
+  const rows = rowsFor(call);
   checkGranted(model);
   if (byPage) checkFree(store, items, rows);
   if (checkOnly) return [];
@@ -95,7 +93,7 @@ function registeredOf(
   return live.register(policies, marked).map(({ row: { id, action, decision, version, sampling = 0 }, status }) => {
     const probability = decision?.probability;
     const windowEndsAt = shownAtOf(id) + config.window.ms;
-    const { generation, shard } = state;
+    const { generation, shard } = model.state;
     return { id, action, probability, generation, sampling, modelVersion: version, windowEndsAt, shard, status };
   });
 }
