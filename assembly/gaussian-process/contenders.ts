@@ -32,7 +32,7 @@ const SAFETY: f64 = 8;
   lower: usize;
   scores: usize;
   limit: usize;
-  /** Of the candidates of a batch: kernel values, as panels of n x 4 whose first rows are solved; means; the greatest that those may be. */
+  /** Candidates of a batch: their kernel values as panels of n x 4, whose first rows are solved, their means, and upper bounds of these. */
   panels: usize;
   means: usize;
   upper: usize;

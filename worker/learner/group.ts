@@ -9,7 +9,7 @@ const MOST_CALLS = 128;
 export interface Done<Answer> {
   /** An answer or a problem of each request, in their order. */
   readonly answers: readonly (Answer | Problem)[];
-  /** What the changes still need. If it fails, all calls fail, and no change is made again. */
+  /** Runs after the changes, such as setting the alarm. If it fails, all calls fail, and no change is made again. */
   readonly followUp: () => Promise<void>;
 }
 
