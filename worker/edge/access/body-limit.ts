@@ -16,10 +16,11 @@ export const bodyLimit = <E extends Env = object>(maxSize: number) => {
   const counted = countedLimit({ maxSize, onError: tooLarge });
   return createMiddleware<E>(async (c, next) => {
     const { raw } = c.req;
-    const statesLength = raw.headers.has("content-length") && !raw.headers.has("transfer-encoding");
-    const isTaken = raw.bodyUsed || raw.body?.locked;
+    // The platform ends a body at its stated length. `body` is not touched then, because that makes a stream.
+    const length = raw.headers.has("transfer-encoding") ? null : raw.headers.get("content-length");
+    if (length !== null) return Number(length) <= maxSize ? next() : tooLarge();
     // A middleware in front of the mounted app may have read the body.
-    if (isTaken && !statesLength) return (await bodyBy(() => c.req.arrayBuffer())).byteLength > maxSize ? tooLarge() : next();
+    if (raw.bodyUsed || raw.body?.locked) return (await bodyBy(() => c.req.arrayBuffer())).byteLength > maxSize ? tooLarge() : next();
     return counted(c, next);
   });
 };
