@@ -27,6 +27,20 @@ await build({
   mainFields: ["module"],
   external: ["afterclick"],
 });
+for (const [name, entry, banner] of [
+  // A server component of React may render what this entry exports.
+  ["react", "index", { js: '"use client";' }],
+  ["react-server", "server", {}],
+] as const) {
+  await build({
+    entryPoints: [`src/react/${entry}.ts`],
+    outfile: `dist/${name}.js`,
+    ...shared,
+    platform: "neutral",
+    banner,
+    external: ["react"],
+  });
+}
 for (const [name, entry, format] of [
   ["page", "index", "esm"],
   // A script's own names must not become names of the page.

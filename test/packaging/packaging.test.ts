@@ -96,7 +96,7 @@ describe("the package", () => {
     const repositoryOnly = ["private", "scripts", "imports", "devDependencies", "optionalDependencies", "overrides"];
     expect(own.filter((field) => !(field in manifest))).toEqual(own.filter((field) => repositoryOnly.includes(field)));
     expect(manifest).not.toHaveProperty("dependencies");
-    expect(manifest.peerDependenciesMeta).toEqual({ hono: { optional: true }, valibot: { optional: true } });
+    expect(manifest.peerDependenciesMeta).toEqual({ hono: { optional: true }, react: { optional: true }, valibot: { optional: true } });
   });
 
   it.each(["browser", "slim", "local"])("does nothing when %s.js is imported, whatever its manifest promises", async (name) => {

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, chromium, type LaunchOptions } from "playwright-core";
 import { describe } from "vitest";
 
 function find(): string | undefined {
@@ -24,8 +24,9 @@ export function describeInChromium(name: string, suite: () => void, { concurrent
   if (hasChromium) describe(name, { shuffle: false, concurrent }, suite);
 }
 
-export function launchChromium(): Promise<Browser> {
+export function launchChromium(options: LaunchOptions = {}): Promise<Browser> {
   return chromium.launch({
+    ...options,
     executablePath: chromiumPath,
     headless: true,
     args: [

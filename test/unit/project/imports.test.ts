@@ -62,6 +62,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "src/publication": ["afterclick"],
   "src/local": ["afterclick", "src/publication"],
   "src/beacon": [],
+  "src/react": ["src/beacon"],
   // Simulated worlds, and the demo shop's products and visitors.
   "src/simulation": ["afterclick"],
   "worker/protocol": [],
@@ -369,7 +370,7 @@ it("says WebAssembly only at the seam and at the entries that load it", async ()
 
 it("uses no clock, no randomness and no transcendental function of the host in the SDK", async () => {
   // A page has a clock. No decision depends on a comparison or on a simulated world.
-  const elsewhere = /^src\/(local|beacon)\//;
+  const elsewhere = /^src\/(local|beacon|react)\//;
   const beside = /^src\/(comparison|simulation)\//;
   for (const file of (await files()).filter((name) => /^(src|assembly)\//.test(name) && !elsewhere.test(name))) {
     const code = (await readFile(file, "utf8")).replace(/\/\/.*|\/\*[\s\S]*?\*\//g, "");

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 import { expect, it } from "vitest";
 
 const kilobytes = (bytes: Uint8Array): number => gzipSync(bytes, { level: 9 }).length / 1000;
@@ -39,4 +39,15 @@ it.each([
   ["everything", "*"],
 ])("of %s is what the page states", async (imports, names) => {
   expectStated(new RegExp(`^\\| ${imports} \\| (\\d+) kB \\|$`, "m"), await loaded(names));
+});
+
+it.each([
+  ["react", /components of React 18 and later, with the beacon: ([\d.]+) kB/],
+  ["react-server", /what a server asks for them: ([\d.]+) kB/],
+])("of %s.js is what the page states, rounded up or little more", async (name, pattern) => {
+  const { code } = await transform(await readFile(`dist/${name}.js`, "utf8"), { minify: true, format: "esm" });
+  const size = kilobytes(Buffer.from(code));
+  const stated = Number(pattern.exec(page)?.[1]);
+  expect(stated).toBeGreaterThanOrEqual(size);
+  expect(stated).toBeLessThan(size + 0.3);
 });
