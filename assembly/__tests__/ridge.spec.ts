@@ -59,7 +59,7 @@ function requestFor(model: Ridge, xs: usize, k: usize, samples: usize): usize {
 
 // A request is a class of the module. As a pointer it is the same.
 const scoresAt = changetype<(request: usize, out: usize) => i32>(drawScores);
-const listsAt = changetype<(request: usize, limit: usize, lists: usize, families: usize, room: usize, out: usize) => i32>(drawLists);
+const listsAt = changetype<(request: usize, limit: usize, lists: usize, families: usize, room: usize, boosts: usize, out: usize) => i32>(drawLists);
 
 /** Writes the scores of samples: samples x k. */
 function scoresOf(model: Ridge, xs: usize, k: usize, samples: usize, out: usize): i32 {
@@ -67,12 +67,13 @@ function scoresOf(model: Ridge, xs: usize, k: usize, samples: usize, out: usize)
 }
 
 /** Expects the lists of samples to take at each place the best candidate left of which the family, if there are any, has room. */
-function expectBest(model: Ridge, xs: usize, k: i32, samples: i32, limit: i32, families: usize, room: usize): void {
+function expectBest(model: Ridge, xs: usize, k: i32, samples: i32, limit: i32, families: usize, room: usize, boosts: usize = 0): void {
   const scores = zeros(samples * k);
   const lists = zeros((((samples + 101) / 102) * limit * 832) / 8);
   const out = zeros((samples * limit + 1) / 2);
   expect<i32>(scoresOf(model, xs, k, samples, scores)).toBe(OK);
-  expect<i32>(listsAt(requestFor(model, xs, k, samples), limit, lists, families, room, out)).toBe(OK);
+  for (let s = 0; boosts && s < samples * k; s++) put(scores, s, <f64>(<f32>get(scores, s) + load<f32>(boosts + ((s % k) << 2))));
+  expect<i32>(listsAt(requestFor(model, xs, k, samples), limit, lists, families, room, boosts, out)).toBe(OK);
   for (let s = 0; s < samples; s++) {
     const used = zeros(k);
     const chosen = zeros(k);
@@ -293,6 +294,17 @@ describe("ridge", () => {
     ridgeDraw(model, noise(6, 5 * D), 5);
     ridgeRows(model, 5, 0, 0.5, 0);
     for (let limit = 1; limit <= k; limit++) expectBest(model, candidates, k, 9, limit, families, room);
+  });
+
+  it("adds the boost of each candidate to its scores in every draw", () => {
+    const model = learnt(false);
+    const k = 10;
+    const samples = 111;
+    const boosts = zeros(k / 2);
+    for (let c = 0; c < k; c++) store<f32>(boosts + (c << 2), <f32>(((c * 7) % k) * 0.1 - 0.5));
+    ridgeDraw(model, noise(6, 56 * D), 56);
+    ridgeRows(model, 56, 0, 0.5, 0);
+    for (let limit = 1; limit <= k; limit++) expectBest(model, candidates, k, samples, limit, 0, 0, boosts);
     ridgeRelease(model);
   });
 

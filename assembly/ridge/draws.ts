@@ -116,13 +116,13 @@ export function ridgeRows(model: Ridge, m: usize, centre: usize, scale: f64, ext
 
 /**
  * Writes the best candidates of each sample to `out`: samples x limit indices (i32), with -1 where there is none. `lists`: room for the lists
- * of all groups. `families` and `room`: as `enterWithin`, or 0 for no families.
+ * of all groups. `families` and `room`: as `enterWithin`, or 0 for no families. `boosts`: added to the scores of each candidate (k x f32), or 0.
  *
  * Sample 2 s of a stage is level + scale_c <x_c, centre + w_s> for draw s of `ridgeRows`, and 2 s + 1 has a minus. The value of a stage is its
  * sample times the sum of its weight and the values of the stages after it. A score is the sum of the values of stages that come after none.
  * Numbers are f32. Returns OK, NOT_FINITE, or OUT_OF_RANGE as `prepare`. **Cost:** the features of a candidate that are not zero, or the terms of its own, times m.
  */
-export function drawLists(request: Request, limit: usize, lists: usize, families: usize, room: usize, out: usize): i32 {
+export function drawLists(request: Request, limit: usize, lists: usize, families: usize, room: usize, boosts: usize, out: usize): i32 {
   const groups = groupsOf(request.samples);
   const pairs = (request.samples + 1) / 2;
   const bytes = listBytes(limit);
@@ -136,6 +136,7 @@ export function drawLists(request: Request, limit: usize, lists: usize, families
     for (let g: usize = 0; g < groups; g++) {
       const vectors = vectorsFor(pairs - g * DRAWS);
       score(request, end, scale, g, vectors);
+      if (boosts) boost(request.work, load<f32>(boosts + (c << 2)), vectors);
       if (families) enterWithin(lists + g * bytes, limit, request.work, <i32>c, vectors, families, room);
       else enter(lists + g * bytes, limit, request.work, <i32>c, vectors);
     }
@@ -273,6 +274,14 @@ function score(request: Request, end: usize, scale: f32, group: usize, vectors: 
 // @ts-ignore: decorator
 @inline function following(vector: usize, used: usize): usize {
   return used != ROW && vector + 16 == used ? ROW : vector + 16;
+}
+
+/** Adds a boost to the scores of a candidate in all samples of a group. */
+function boost(samples: usize, by: f32, vectors: usize): void {
+  const added = f32x4.splat(by);
+  for (let v: usize = 0; v < ROW + (vectors << 4); v = following(v, vectors << 4)) {
+    v128.store(samples + v, f32x4.add(v128.load(samples + v), added));
+  }
 }
 
 /** Turns the samples of all stages into scores, which replace those of the first stage. Later stages first. */

@@ -76,7 +76,7 @@ export class EventDecisions {
 
   at(number: number): SourceDecision {
     const offer = this.#offer.get(number);
-    const { ids, places, families } = this.offers.candidates(offer);
+    const { ids, places, families, boosts } = this.offers.candidates(offer);
     const index = this.#index.get(number) - 1;
     const visitor = this.#visitor.get(number);
     const pointsOf = () => this.#pointsOf(number);
@@ -85,6 +85,7 @@ export class EventDecisions {
       count: ids.length,
       ids,
       families,
+      boosts,
       index,
       id: index < 0 ? this.#texts[this.#pinned.get(number)] : ids[index],
       pinned: index < 0 || undefined,

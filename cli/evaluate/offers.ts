@@ -11,6 +11,7 @@ interface Candidates {
   readonly ids: readonly string[];
   readonly places: ReadonlyMap<string, number>;
   readonly families?: Families;
+  readonly boosts?: Float64Array;
 }
 
 /** A catalogue with the restrictions of a request, as JSON. */
@@ -47,9 +48,10 @@ export class Offers {
     if (known) return known;
     if (this.#candidates.size >= MOST_LISTS) this.#candidates.clear();
     const { catalogue, asked } = this.#offers[number];
-    const { candidates, bounds } = freeCandidates(catalogue, { exclude: [], limit: 1, ...JSON.parse(asked) });
+    const { candidates, bounds, boosts } = freeCandidates(catalogue, { exclude: [], limit: 1, ...JSON.parse(asked) });
     const ids = candidates.actions.map(({ id }) => id);
-    const found = { actions: candidates.actions, ids, places: new Map(ids.map((id, i) => [id, i])), ...(bounds && { families: bounds }) };
+    const restricted = { ...(bounds && { families: bounds }), ...(boosts && { boosts }) };
+    const found = { actions: candidates.actions, ids, places: new Map(ids.map((id, i) => [id, i])), ...restricted };
     this.#candidates.set(number, found);
     return found;
   }

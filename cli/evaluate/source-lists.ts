@@ -71,9 +71,9 @@ export class PlacedDecisions {
 
 function listOf(decisions: readonly SourceDecision[], random: boolean): LoggedList {
   const [decision] = decisions;
-  const { shownAt, count, families, kept, visitor } = decision;
+  const { shownAt, count, families, boosts, kept, visitor } = decision;
   return {
-    ...{ shownAt, count, families, kept, visitor, random },
+    ...{ shownAt, count, families, boosts, kept, visitor, random },
     items: decisions.map(itemOf),
     // Computed on access, as those of decisions.
     get points() {

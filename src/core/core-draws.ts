@@ -94,16 +94,28 @@ export class CoreDraws {
     check(this.#exports.ridgeRows(h.pointer, pairs, at, scale, extra));
   }
 
-  /** The best candidates of each sample: samples x limit indices, with -1 behind the last one. Valid until the next call. */
-  lists(stages: readonly DrawStage[], candidates: CoreCandidates, samples: number, limit: number, families?: CoreFamilies): Int32Array {
+  /**
+   * The best candidates of each sample: samples x limit indices, with -1 behind the last one. Valid until the next call. `boosts`: added to the
+   * scores of each candidate (k).
+   */
+  lists(
+    stages: readonly DrawStage[],
+    candidates: CoreCandidates,
+    samples: number,
+    limit: number,
+    families?: CoreFamilies,
+    boosts?: Float64Array,
+  ): Int32Array {
     const groups = Math.ceil(samples / GROUP);
     const { of: family, room } = families ?? NO_FAMILIES;
     const sizes = [groups * limit * LEVEL, family.byteLength, room.byteLength, 4 * samples * limit];
+    if (boosts) sizes.push(4 * boosts.length);
     const { request, rest } = this.#request(stages, candidates, samples, sizes);
-    const [lists, of, rooms, out] = rest;
+    const [lists, of, rooms, out, added] = rest;
+    if (boosts) this.#memory.writeFloats(added, boosts);
     this.#memory.writeWords(of, family);
     this.#memory.writeWords(rooms, room);
-    check(this.#exports.drawLists(request, limit, lists, families ? of : 0, rooms, out));
+    check(this.#exports.drawLists(request, limit, lists, families ? of : 0, rooms, boosts ? added : 0, out));
     // Reused, because a new buffer takes as long as the lists of few candidates.
     if (this.#lists.length !== samples * limit) this.#lists = new Int32Array(samples * limit);
     return this.#memory.readWords(out, this.#lists);

@@ -42,7 +42,7 @@ export interface CoreExports {
 
   ridgeDraw(h: Pointer, normals: Pointer, m: number): Status;
   ridgeRows(h: Pointer, m: number, centre: Pointer, scale: number, extra: number): Status;
-  drawLists(request: Pointer, limit: number, lists: Pointer, families: Pointer, room: Pointer, out: Pointer): Status;
+  drawLists(request: Pointer, limit: number, lists: Pointer, families: Pointer, room: Pointer, boosts: Pointer, out: Pointer): Status;
   drawScores(request: Pointer, out: Pointer): Status;
   catalogueCheck(catalogue: Pointer, bytes: number): Status;
   catalogueProducts(...at: [...catalogue: CatalogueAt, table: Pointer, list: Pointer, out: Pointer]): Status;

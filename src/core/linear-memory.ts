@@ -133,6 +133,12 @@ export class LinearMemory {
     this.#floats[pointer / 4] = value;
   }
 
+  /** Writes numbers in single precision. */
+  writeFloats(pointer: number, values: Float64Array): void {
+    this.#renew();
+    this.#floats.set(values, pointer / 4);
+  }
+
   /** Fills `target` with 32-bit integers from `pointer` on. */
   readWords(pointer: number, target: Int32Array): Int32Array {
     this.#renew();

@@ -125,9 +125,10 @@ function pointsFor({ dimension }: Policy, decision: Pick<LoggedDecision, "count"
 }
 
 /** The candidates of a decision or a list, for a policy. */
-export function candidatesFor(policy: Policy, decision: Pick<LoggedDecision, "count" | "points" | "ids">) {
-  if (policy.dimension > 0) return { points: pointsFor(policy, decision) };
-  return { candidates: Array.from({ length: decision.count }, (_, index) => ({ id: idOf(decision, index) })) };
+export function candidatesFor(policy: Policy, decision: Pick<LoggedDecision, "count" | "points" | "ids" | "boosts">) {
+  const { boosts } = decision;
+  if (policy.dimension > 0) return { points: pointsFor(policy, decision), boosts };
+  return { candidates: Array.from({ length: decision.count }, (_, index) => ({ id: idOf(decision, index) })), boosts };
 }
 
 /** Checks the caller's probabilities: none is negative, and they sum to 1 up to rounding. @throws {TypeError | RangeError} */

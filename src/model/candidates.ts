@@ -1,6 +1,6 @@
 import type { EncodedActions } from "../encoding/encoded-actions.ts";
 import type { Families } from "./families.ts";
-import { best, type ChanceOf, numbersAt, type Sampling, type Scores } from "./ranking.ts";
+import { best, boosted, type ChanceOf, chancesOf, numbersAt, type Sampling, type Scores } from "./ranking.ts";
 
 /** The candidates that a rule scores. */
 export interface CandidateRows {
@@ -19,6 +19,8 @@ export interface SampleRequest extends CandidateRows, Sampling {
   /** Places of the list. */
   readonly limit: number;
   readonly families?: Families | undefined;
+  /** Added to the score of each candidate: k. Absent if they are all 0. */
+  readonly boosts?: Float64Array | undefined;
   /** Whether the list is by posterior means. */
   readonly greedy?: boolean;
   /** Standard normals of the decision, or of the trial if there are draws. A longer request starts with the same numbers. */
@@ -36,10 +38,10 @@ export interface Ranked {
   readonly chance?: ChanceOf;
 }
 
-/** Ranks candidates by their scores. */
-export function rankedBy(scores: Scores, { limit, families }: Pick<SampleRequest, "limit" | "families">): Ranked {
-  const { score, moments, probability, rankings } = scores;
+/** Ranks candidates by their scores and boosts. */
+export function rankedBy(scores: Scores, { limit, families, boosts }: Pick<SampleRequest, "limit" | "families" | "boosts">): Ranked {
+  const { score, moments, rankings } = boosted(scores, boosts);
   const list = families ? families.best(score, limit) : best(score, limit);
-  const chance = families ? rankings && families.chances(rankings, list.length) : probability;
+  const chance = rankings && (families ? families.chances(rankings, list.length) : chancesOf(rankings, score.length));
   return { list, scores: (indices) => numbersAt(score, indices), moments, chance };
 }

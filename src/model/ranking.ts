@@ -8,10 +8,10 @@ export interface Scores {
   readonly score: Float64Array;
   /** Posterior mean and bonus of the candidates with these indices, one entry each. Absent for a rule without a posterior. */
   readonly moments?: (indices: readonly number[]) => { readonly mean: ArrayLike<number>; readonly width: ArrayLike<number> };
-  /** Probability that the candidate with this index gets this place of the ranking. Absent if the rule does not know it. */
-  readonly probability?: ChanceOf;
-  /** Rankings of which the decision takes one, for lists that families bound. Absent if the rule knows no probabilities of places. */
+  /** Rankings of which the decision takes one. Absent if the rule knows no probabilities of places. */
   readonly rankings?: Rankings;
+  /** Whether the scores are a random order, in which boosts count for nothing. */
+  readonly isRandom?: boolean;
 }
 
 /** Probability of a candidate at a place. */
@@ -24,6 +24,29 @@ export interface Rankings {
   /** Equally likely rankings, by the scores of k candidates each. */
   readonly count: number;
   scores(ranking: number): Float64Array;
+}
+
+/** Probabilities of k candidates at the places of a list by one of these rankings. */
+export function chancesOf({ random, count, scores }: Rankings, k: number): ChanceOf {
+  let all: Float64Array[] | undefined;
+  return (index, place) => {
+    all ??= Array.from({ length: count }, (_, ranking) => scores(ranking));
+    let hits = 0;
+    for (const score of all) if (comesTo(place, index, score)) hits++;
+    return random / k + (1 - random) * (hits / count);
+  };
+}
+
+/** The scores with the boost of each candidate added (k), in each ranking alike. */
+export function boosted(scores: Scores, boosts: Float64Array | undefined): Scores {
+  if (!boosts) return scores;
+  const { score, rankings, isRandom } = scores;
+  const higher = (each: Float64Array): Float64Array => each.map((own, i) => own + boosts[i]);
+  return {
+    ...scores,
+    score: isRandom ? score : higher(score),
+    ...(rankings && { rankings: { ...rankings, scores: (ranking) => higher(rankings.scores(ranking)) } }),
+  };
 }
 
 export type KnownScores = Required<Pick<Scores, "score" | "moments">>;
@@ -79,23 +102,16 @@ export function sampled(samples: Float64Array, request: Sampling): Scores {
   const start = taken(request) * count;
   return {
     score: samples.subarray(start, start + count),
-    probability(index, place) {
-      let hits = 0;
-      for (let start = 0; start < samples.length; start += count) {
-        if (comesTo(place, index, samples, start, count)) hits++;
-      }
-      return hits / draws;
-    },
     rankings: { random: 0, count: draws, scores: (draw) => samples.subarray(draw * count, (draw + 1) * count) },
   };
 }
 
-/** Whether the candidate with this index gets this place in a ranking by the `count` scores from `start` on. */
-export function comesTo(place: number, index: number, scores: Float64Array, start = 0, count = scores.length): boolean {
-  const own = scores[start + index];
+/** Whether the candidate with this index gets this place in a ranking by these scores. */
+function comesTo(place: number, index: number, scores: Float64Array): boolean {
+  const own = scores[index];
   let before = 0;
-  for (let i = 0; i < count && before <= place; i++) {
-    const other = scores[start + i];
+  for (let i = 0; i < scores.length && before <= place; i++) {
+    const other = scores[i];
     if (other > own || (other === own && i < index)) before++;
   }
   return before === place;

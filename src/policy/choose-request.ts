@@ -40,6 +40,11 @@ export interface ChooseRequest {
    * `probability` is that of the bounded list. A random order is bounded alike, so `minimumShare` then holds for the first place.
    */
   readonly families?: Families;
+  /**
+   * Added to the score of each candidate, in units of the expected reward: k numbers of at most 1e6 in size. Every sample is boosted alike, so
+   * `probability` stays exact. The random parts of a decision ignore them. Default: none. A policy with its own domain takes none.
+   */
+  readonly boosts?: ArrayLike<number>;
   /** Replace the generator's draws. With `draws` the normals belong to the trial and cannot be replaced. */
   readonly normals?: ArrayLike<number>;
   readonly uniforms?: ArrayLike<number>;

@@ -111,9 +111,10 @@ export class Chooser {
     return [{ ...proposal, id: String(proposal.index) }];
   }
 
-  #refuseCandidates({ candidates, points }: ChooseRequest): void {
+  #refuseCandidates({ candidates, points, boosts }: ChooseRequest): void {
     if (candidates !== undefined) throw wrongType("candidates", `none, as this ${this.#id} has its own domain`, candidates);
     if (points !== undefined) throw wrongType("points", `none, as this ${this.#id} has its own domain`, points);
+    if (boosts !== undefined) throw wrongType("boosts", `none, as this ${this.#id} has its own domain`, boosts);
   }
 
   #rank(request: ChooseRequest, limit: number): Choice[] {

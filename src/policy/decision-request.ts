@@ -3,7 +3,7 @@
 import type { EncodedActions } from "../encoding/encoded-actions.ts";
 import type { Families } from "../model/families.ts";
 import { rowsAt } from "../model/ranking.ts";
-import { finiteVector } from "../values/argument.ts";
+import { copyVector, finiteVector } from "../values/argument.ts";
 import type { ChooseRequest } from "./choose-request.ts";
 import type { PolicyContext, ScoreRequest } from "./rule.ts";
 
@@ -24,6 +24,7 @@ export class DecisionRequest implements ScoreRequest {
   readonly now: number | undefined;
   readonly limit: number;
   readonly families: Families | undefined;
+  readonly boosts: Float64Array | undefined;
   readonly draws: number;
   readonly greedy: boolean;
   readonly #request: ChooseRequest;
@@ -43,6 +44,7 @@ export class DecisionRequest implements ScoreRequest {
     this.now = request.now;
     this.limit = limit;
     this.families = request.families;
+    this.boosts = request.boosts && checkedBoosts(request.boosts, given.count);
     this.draws = request.draws ?? 0;
     this.greedy = request.greedy === true;
   }
@@ -81,4 +83,11 @@ export class DecisionRequest implements ScoreRequest {
   rows(indices: readonly number[]): Float64Array {
     return this.encoded ? this.encoded.rows(indices) : rowsAt(this.points, this.#dimension, indices);
   }
+}
+
+/** Undefined if all are 0. @throws {TypeError | RangeError} naming the entry. */
+function checkedBoosts(given: ArrayLike<number>, count: number): Float64Array | undefined {
+  const boosts = new Float64Array(count);
+  copyVector("boosts", given, count, boosts);
+  return boosts.some((each) => each !== 0) ? boosts : undefined;
 }

@@ -75,7 +75,7 @@ export const routes: Readonly<Record<string, Route>> = {
     examples: {
       catalogue: ["context", "limit", "keys"],
       given: ["context", "actions", "exclude"],
-      restricted: ["context", "limit", "filter", "pin", "maxPer"],
+      restricted: ["context", "limit", "filter", "pin", "maxPer", "boost"],
       deferred: ["context", "defer"],
       repeatable: ["context", "requestId"],
       unlearnt: ["context", "learn", "userAgent"],

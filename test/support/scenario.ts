@@ -66,7 +66,9 @@ export async function play(factory: PolicyFactory, setting: Setting, module?: We
   const { policy } = await Recommender.restore(publication, { policies: [factory], module });
   const candidates = candidatesFor(setting, random);
   for (const draws of [0, 50, 100]) {
-    log.push(policy.choose({ candidates, round: 61, now: 61_000, draws, limit: setting.proposes ? 1 : 6 }));
+    const request = { candidates, round: 61, now: 61_000, draws, limit: setting.proposes ? 1 : 6 };
+    log.push(policy.choose(request));
+    if (candidates) log.push(policy.choose({ ...request, boosts: [0.05, -0.4, 0, 0.3, 0.125, 0.05] }));
   }
   return `${bits(log, recommender.snapshot())} ${bits([], publication)}`;
 }

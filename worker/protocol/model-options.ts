@@ -220,7 +220,7 @@ export const MEANINGS: Readonly<Record<OptionName, string>> = {
   pageActions:
     "Whether a publishable key may name actions outside the catalogue, with their features. Numbers must lie inside the unit ball. Otherwise it names actions of the catalogue by id.",
   pageAttributes:
-    "Names of attributes and features by which a publishable key may `filter` and bound `maxPer`, up to 64. `null`: the features that no action has as an attribute.",
+    "Names of attributes and features by which a publishable key may `filter`, `boost` and bound `maxPer`, up to 64. `null`: the features that no action has as an attribute.",
   pageKeys:
     '`"own"`: join keys given with a publishable key meet no conversions of your backend. `"shared"`: a key is the same whoever gives it, so anyone with the publishable key can claim a purchase.',
   pageLimit: "Most items of one recommendation to a publishable key, up to 100.",

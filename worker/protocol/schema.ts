@@ -88,7 +88,11 @@ const condition = choice([category, finite, flag, someCategories, numberRange], 
 });
 const filter = record(text(64), condition, 16);
 
-/** The parts of a request that restrict which actions it gets. */
+/** Most boosts of a request, and their greatest size. All together stay within that of the SDK. */
+const MOST_BOOSTS = 16;
+const MOST_BOOST = 10_000;
+
+/** The parts of a request that say which actions it gets. */
 export const restrictions = {
   actions: v.pipe(actions, v.minLength(1)),
   limit: wholeNumber(1, MOST_PLACES),
@@ -97,6 +101,10 @@ export const restrictions = {
   pin: list(strictObject({ action: actionId, place }), MOST_PLACES),
   maxPer: strictObject({ attribute: text(64), count: wholeNumber(1, MOST_PLACES) }),
   greedy: v.boolean(),
+  boost: v.pipe(
+    list(strictObject({ filter, by: v.pipe(finite, v.minValue(-MOST_BOOST), v.maxValue(MOST_BOOST)) }), MOST_BOOSTS),
+    v.minLength(1),
+  ),
 };
 export const recommendationsBody = strictObject({
   context: v.optional(features),

@@ -69,7 +69,7 @@ interface Rows {
  * one (item-position). The position-based estimate takes sum_k e_k h_k(a) / sum_k e_k q_k(a) instead, with the examination weights e.
  * An item whose logged probability is only known at its own place keeps the ratio of the item-position estimate.
  *
- * Pins and families of a list bind the policy too: the estimates are of the policy under the same restrictions.
+ * Pins, families and boosts of a list bind the policy too: the estimates are of the policy under the same restrictions.
  *
  * Each reward is also divided by the probability that a conversion has come by the age of its list, as in `evaluate`. Intervals are
  * by empirical likelihood, with a list as one observation. They take `examination` as exact.

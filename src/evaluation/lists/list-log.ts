@@ -38,6 +38,8 @@ export interface LoggedList {
   readonly points?: Points;
   /** Ids of the candidates, as those of a `LoggedDecision`. */
   readonly ids?: readonly string[];
+  /** As those of a `LoggedDecision`. */
+  readonly boosts?: ArrayLike<number>;
   /** The shown items, the first place first. */
   readonly items: readonly LoggedItem[];
   /** Bounds of families within which every policy ranks. Default: none. */

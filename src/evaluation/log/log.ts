@@ -49,6 +49,8 @@ export interface LoggedDecision {
    * action.
    */
   readonly ids?: readonly string[];
+  /** Boosts of the candidates, with which every policy ranks. Default: none. */
+  readonly boosts?: ArrayLike<number>;
   /** Index of the chosen candidate. */
   readonly index: number;
   /** Names the visitor. The decisions of one visitor depend on each other, and count as one observation. Default: a visitor of its own. */

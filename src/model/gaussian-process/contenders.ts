@@ -50,9 +50,9 @@ export class Search {
 
 /** `upperConfidence` for a list: the same choice with the same numbers. A candidate that is not in the list is scored when it is asked for. */
 export function upperConfidenceList(posterior: Contending, request: SampleRequest, multiplier: number): Scores | Ranked {
-  const { points, count, limit, families, greedy } = request;
+  const { points, count, limit, families, boosts, greedy } = request;
   const few = count < LEAST_CANDIDATES || count < LEAST_PER_PLACE * limit;
-  const found = few || greedy || families ? undefined : posterior.contenders?.(points, limit, multiplier);
+  const found = few || greedy || families || boosts ? undefined : posterior.contenders?.(points, limit, multiplier);
   if (!found) return upperConfidence(posterior.predict(points), multiplier);
   const { places } = found;
   const own = upperConfidence(found, multiplier);

@@ -6,7 +6,7 @@ import type { EncodedActions } from "../../encoding/encoded-actions.ts";
 import { malformed, type SnapshotReader, type SnapshotWriter } from "../../values/snapshot.ts";
 import type { CandidateRows, Ranked, SampleRequest } from "../candidates.ts";
 import type { Moments } from "../posterior.ts";
-import type { Scores } from "../ranking.ts";
+import { type Scores, sampled } from "../ranking.ts";
 import type { CorrectedMean } from "./corrected-mean.ts";
 import type { Likelihood } from "./likelihood.ts";
 import { coreCandidates, drawnList, type Ridge } from "./ridge.ts";
@@ -62,9 +62,10 @@ export class MaturedScores {
 
   /**
    * Samples <x, theta> about its mean with deviations that `exploration` scales, see `drawnList` and `Ridge.sampleScores`. Log-odds are
-   * not turned into rates: they tell candidates apart whose rates are nearly 0 or 1.
+   * not turned into rates: they tell candidates apart whose rates are nearly 0 or 1. Boosts are in units of rates, so with boosts they are.
    */
   sampled(request: SampleRequest, exploration: number): Scores | Ranked {
+    if (request.boosts && !this.isLinear) return sampled(this.samples(request, exploration, request.normals), request);
     if (request.draws > 0) return drawnList(this.#core, [this.stage(request, exploration)], request);
     return { score: this.#latentSample(request, exploration) };
   }

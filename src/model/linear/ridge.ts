@@ -283,16 +283,18 @@ export function coreCandidates(request: CandidateRows): CoreCandidates {
  * @throws {NumericalError} code `not-finite` for features or weights beyond 2^24.
  */
 export function drawnList(core: Core, stages: readonly DrawStage[], request: SampleRequest): Ranked {
-  const { draws, families } = request;
+  const { draws, families, boosts } = request;
   const candidates = coreCandidates(request);
   const places = Math.min(request.limit, request.count);
-  const lists = core.draws.lists(stages, candidates, draws, places, families?.bounds);
+  const lists = core.draws.lists(stages, candidates, draws, places, families?.bounds, boosts);
   const sample = taken(request);
   return {
     list: Array.from({ length: places }, (_, place) => lists[sample * places + place]).filter((index) => index >= 0),
     scores(indices) {
       const some = request.encoded ? request.encoded.pick(indices) : { count: indices.length, points: request.rows(indices) };
-      return core.draws.scores(stages, some, draws, sample);
+      const scores = core.draws.scores(stages, some, draws, sample);
+      // In single precision, as the core adds them.
+      return boosts ? scores.map((each, i) => Math.fround(each + Math.fround(boosts[indices[i]]))) : scores;
     },
     chance(index, place) {
       let hits = 0;

@@ -5,7 +5,7 @@
 // Cost: O(k log k) to choose, O(1) per impression and conversion.
 
 import type { Ranked } from "../../model/candidates.ts";
-import { best, type ChanceOf, numbersAt } from "../../model/ranking.ts";
+import { best, boosted, type ChanceOf, numbersAt } from "../../model/ranking.ts";
 import { keyOfFeatures, keyOfId, lotOf } from "../../model/sales/product-key.ts";
 import { RecentSales } from "../../model/sales/recent-sales.ts";
 import { finiteNumber, oneOf, onlyKeys, positiveNumber, wholeNumber, wrongType } from "../../values/argument.ts";
@@ -64,7 +64,8 @@ export const bestsellers: PolicyFactory<BestsellersOptions | undefined> = /* @__
         const { count, ids } = request;
         const row = (i: number) => (dimension > 0 ? request.points.subarray(i * dimension, (i + 1) * dimension) : NO_FEATURES);
         const products = Array.from({ length: count }, (_, i) => productOf(row(i), ids[i]));
-        return ranked(request, products, sold.scores(products, request), random);
+        const { score } = boosted({ score: sold.scores(products, request) }, request.boosts);
+        return ranked(request, products, score, random);
       },
     };
   },

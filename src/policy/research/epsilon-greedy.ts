@@ -7,7 +7,7 @@
 import { GaussianProcess } from "../../model/gaussian-process/gaussian-process.ts";
 import { type GaussianProcessSettings, parseGaussianProcess } from "../../model/gaussian-process/gaussian-process-settings.ts";
 import { stateOf } from "../../model/posterior.ts";
-import { comesTo, known } from "../../model/ranking.ts";
+import { known } from "../../model/ranking.ts";
 import { finiteNumber } from "../../values/argument.ts";
 import { definePolicy, type PolicyFactory } from "../rule.ts";
 
@@ -59,8 +59,8 @@ export const epsilonGreedy: PolicyFactory<EpsilonGreedyOptions> = /* @__PURE__ *
         if (explores) lots[0] /= epsilon;
         return {
           score: explores ? lots : mean,
+          isRandom: explores,
           moments: known(mean, new Float64Array(count)),
-          probability: (index, place) => epsilon / count + (comesTo(place, index, mean) ? 1 - epsilon : 0),
           rankings: { random: epsilon, count: 1, scores: () => mean },
         };
       },

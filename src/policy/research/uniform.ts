@@ -31,7 +31,7 @@ export const uniform: PolicyFactory<UniformOptions | undefined> = /* @__PURE__ *
     },
     score: ({ count, uniforms }) => {
       const score = uniforms(count);
-      return { score, probability: () => 1 / count, rankings: { random: 1, count: 1, scores: () => score } };
+      return { score, isRandom: true, rankings: { random: 1, count: 1, scores: () => score } };
     },
   }),
 });

@@ -189,6 +189,34 @@ describe("a decision among encoded actions", () => {
     }
   });
 
+  it.each(policies)("%s boosts each sample or bound of them, and those of a part alike", async (name, policyOf, goals) => {
+    const { policy } = await learnt(policyOf(64), options, goals);
+    const boosts = actions.map((__, i) => ((i * 4) % k) / 20 - 0.2);
+    const parts = [all, [7, 2, 4, 8]];
+    for (const draws of [1, 7, 250]) {
+      const counted = parts.map((picks) => picks.map(() => 0));
+      for (let m = 0; m < draws; m++) {
+        const taken = { ...request, draws, uniforms: [(m + 0.5) / draws] };
+        const areLogOdds = name === "delayLinTs of log-odds";
+        const scores = byIndex(policy.choose({ ...taken, points: featuresIn(contexts[1]) })).map(({ score }, i) => {
+          return (areLogOdds ? 1 / (1 + Math.exp(-score)) : score) + boosts[i];
+        });
+        for (const [part, picks] of parts.entries()) {
+          const asked = { ...taken, points: featuresIn(contexts[1]).pick(picks), boosts: picks.map((i) => boosts[i]) };
+          const [first] = policy.choose(asked);
+          expect(first.index).toBe(picks.indexOf(picks.toSorted((a, b) => scores[b] - scores[a])[0]));
+          expect(Math.abs(first.score - scores[picks[first.index]])).toBeLessThan(1e-6);
+          counted[part][first.index]++;
+        }
+      }
+      for (const [part, picks] of parts.entries()) {
+        if (policy.deterministic) continue;
+        const asked = { ...request, draws, points: featuresIn(contexts[1]).pick(picks), boosts: picks.map((i) => boosts[i]) };
+        expect(Array.from(policy.chances(asked))).toEqual(counted[part].map((count) => count / draws));
+      }
+    }
+  });
+
   it("among some of them has the scores that they have among all", async () => {
     const { policy } = await learnt(delayLinTs({ dimension: 64 }), options);
     const picks = [7, 2, 4];

@@ -43,12 +43,15 @@ const requests = fc.record({
     nil: undefined,
   }),
   pinned: fc.uniqueArray(fc.record({ action: place, place: fc.nat({ max: 5 }) }), { maxLength: 3, selector: (each) => each.place }),
+  boost: fc.option(fc.array(fc.record({ filter, by: fc.integer({ min: -3, max: 3 }) }), { minLength: 1, maxLength: 3 }), {
+    nil: undefined,
+  }),
   maxPer: fc.option(fc.record({ attribute: fc.constantFrom("brand", "price"), count: fc.integer({ min: 1, max: 3 }) }), { nil: undefined }),
 });
 type Drawn = typeof requests extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** A request that the catalogue allows. */
-function requestOf(catalogue: Catalogue, { named, excluded, pinned, filter, maxPer, limit }: Drawn): Restrictions {
+function requestOf(catalogue: Catalogue, { named, excluded, pinned, filter, maxPer, boost, limit }: Drawn): Restrictions {
   const idAt = (n: number): string => catalogue.actions[n % catalogue.size].id;
   const actions = named?.map(({ place, own }) => ({ id: idAt(place), ...(own && { features: own }) }));
   const distinct = actions?.filter(({ id }, i) => actions.findIndex((other) => other.id === id) === i);
@@ -56,7 +59,7 @@ function requestOf(catalogue: Catalogue, { named, excluded, pinned, filter, maxP
   const pins = pinned.map(({ action, place }) => ({ action: idAt(action), place })).filter((each) => each.place < limit);
   const pin = pins.filter(({ action }, i) => !exclude.includes(action) && pins.findIndex((other) => other.action === action) === i);
   return {
-    ...{ limit, exclude, pin, filter, maxPer, context: { country: "PT" } },
+    ...{ limit, exclude, pin, filter, maxPer, boost, context: { country: "PT" } },
     ...(distinct && distinct.length > 0 && { actions: distinct }),
   } as Restrictions;
 }
@@ -73,23 +76,25 @@ function meets(value: unknown, condition: Condition): boolean {
 }
 
 /** The candidates, the pins and the room of each family. */
-function expected(catalogue: Catalogue, { actions, exclude, filter = {}, pin = [], maxPer }: Restrictions) {
+function expected(catalogue: Catalogue, { actions, exclude, filter = {}, pin = [], maxPer, boost = [] }: Restrictions) {
   const inCatalogue = (id: string) => catalogue.actions.find((action) => action.id === id) as Action;
   const isServed = ({ id }: Action) => inCatalogue(id).available !== false;
   const whole = (action: Action) => (action.features ? action : inCatalogue(action.id));
   const pins = pin.map(({ action: id, place }) => ({ place, action: whole(actions?.find((each) => each.id === id) ?? { id }) }));
   const servedPins = pins.filter(({ action }) => isServed(action));
   const isPinned = ({ id }: Action) => servedPins.some(({ action }) => action.id === id);
+  const passes = (action: Action, conditions: object): boolean =>
+    Object.entries(conditions).every(([name, condition]) => valuesOf(action, name).some((value) => meets(value, condition)));
   const all = (actions?.map(whole) ?? catalogue.actions).filter((action) => {
-    const passes = Object.entries(filter).every(([name, condition]) => valuesOf(action, name).some((value) => meets(value, condition)));
-    return isServed(action) && !exclude.includes(action.id) && !isPinned(action) && passes;
+    return isServed(action) && !exclude.includes(action.id) && !isPinned(action) && passes(action, filter);
   });
   const familyOf = (action: Action) => (maxPer ? valuesOf(action, maxPer.attribute)[0] : undefined);
   const room = (family: unknown): number => {
     if (!maxPer || family === undefined) return Number.POSITIVE_INFINITY;
     return maxPer.count - servedPins.filter(({ action }) => familyOf(action) === family).length;
   };
-  return { pins: servedPins, candidates: all.filter((action) => room(familyOf(action)) > 0), familyOf, room };
+  const boostOf = (action: Action) => boost.reduce((sum, { filter, by }) => sum + (passes(action, filter) ? by : 0), 0);
+  return { pins: servedPins, candidates: all.filter((action) => room(familyOf(action)) > 0), familyOf, room, boostOf };
 }
 
 const body = { window: { ms: 3_600_000 }, serving: "edge" as const, encoder: { dimension: 16, numeric: { price: { min: 0, max: 6 } } } };
@@ -101,7 +106,7 @@ it("has the candidates that every restriction leaves, the pins that are availabl
   fc.assert(
     fc.property(catalogues, requests, (catalogue, drawn) => {
       const request = requestOf(catalogue, drawn);
-      const { pins, candidates, familyOf, room } = expected(catalogue, request);
+      const { pins, candidates, familyOf, room, boostOf } = expected(catalogue, request);
       const offer = restricted(served(catalogue), request);
       const { vector } = featurizer(config);
       const vectors = (actions: readonly Action[]) => actions.flatMap((action) => Array.from(vector(request.context, action)));
@@ -111,6 +116,8 @@ it("has the candidates that every restriction leaves, the pins that are availabl
       expect(offer.arm).toBe(isDefault ? "default" : "policy");
       const actions = isDefault ? [WHOLE] : candidates;
       expect(offer.actions).toEqual(actions);
+      const boosted = request.boost && !isDefault && candidates.length > 0;
+      expect(offer.boosts).toEqual(boosted ? Float64Array.from(candidates, boostOf) : undefined);
       expect(Array.from(matrixOf(offer.points as Points))).toEqual(vectors(actions));
       expect(offer.families === undefined).toBe(request.maxPer === undefined || candidates.length === 0);
       if (!offer.families) return;

@@ -64,6 +64,23 @@ describe("evaluateLists", () => {
     expect(estimateIn(weighed.positionBased).value).toBeCloseTo((0.2 + 0.5 * 0.8) / (0.2 * 1.5) / 2, 12);
   });
 
+  it("ranks by the boosts of each list, whatever the policy knows", async () => {
+    const log = often([
+      shown(0, [true, true]),
+      shown(0, [false, true]),
+      shown(0, [false, false]),
+      shown(0, [false, false]),
+      shown(1, [true, true]),
+    ]);
+    const given = await evaluateLists({ log, policy: swapped, ...asked });
+    const points = Float64Array.of(0.5, 0, 0, 0.5);
+    const boosted = log.map((list) => ({ ...list, points, boosts: [0, 100] }));
+    for (const policy of [delayLinTs({ dimension: 2 }), delayLinUcb({ dimension: 2 })]) {
+      const { itemPosition, positionBased } = await evaluateLists({ log: boosted, policy, ...asked });
+      expect([itemPosition, positionBased]).toEqual([given.itemPosition, given.positionBased]);
+    }
+  });
+
   it("of the policy that made the log gives what the log earned", async () => {
     const log = Array.from({ length: 400 }, (_, i) => shown(i % 5 === 0 ? 1 : 0, [i % 3 === 0, i % 7 === 0]));
     const evaluation = await evaluateLists({ log, policy: () => [0.8, 0.2, 0.2, 0.8], ...asked });

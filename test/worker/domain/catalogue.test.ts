@@ -73,15 +73,30 @@ it.each<[string, object, number, string]>([
     422,
     "maxPer.attribute: expected one value of sizes per action, got 2",
   ],
+  [
+    "an unknown attribute to boost",
+    { boost: [{ filter: { brnd: "Acme" }, by: 1 }] },
+    422,
+    "boost[0].filter.brnd: no action has the attribute",
+  ],
+  [
+    "a boost by a text where there are numbers",
+    { boost: [{ filter: { price: "80" }, by: 1 }] },
+    422,
+    "boost[0].filter.price: expected a number",
+  ],
+  ["no boost", { boost: [] }, 422, "boost"],
+  ["a boost by nothing", { boost: [{ filter: { brand: "Acme" } }] }, 400, "boost.0.by"],
+  ["a boost beyond all rewards", { boost: [{ filter: { brand: "Acme" }, by: 1e5 }] }, 422, "boost.0.by: expected at most 10000"],
   ["none of a family", { maxPer: { attribute: "brand", count: 0 } }, 422, "maxPer.count: expected at least 1, got 0"],
 ])("refuses a request with %s", async (_, body, status, detail) => {
   const model = await shop();
   expect(await ask(model, body)).toMatchObject({ status, body: { detail: expect.stringContaining(detail) } });
 });
 
-it("refuses filters, pins and bounds where the policy chooses in its own domain", async () => {
+it("refuses filters, pins, bounds and boosts where the policy chooses in its own domain", async () => {
   const model = await createModel({ policy: "delayed-zooming", options: { domain: { box: [[0, 1]] }, horizon: 100 } });
-  for (const body of [{ filter: {} }, { pin: [] }, { maxPer: { attribute: "brand", count: 1 } }])
+  for (const body of [{ filter: {} }, { pin: [] }, { maxPer: { attribute: "brand", count: 1 } }, { boost: [{ filter: {}, by: 1 }] }])
     expect(await ask(model, body)).toMatchObject({ status: 422, body: { detail: expect.stringMatching(/^expected a limit only/) } });
 });
 
@@ -123,6 +138,36 @@ it("shows at most so many of a family, pins among them", async () => {
     expect(pinned).toHaveLength(3);
     expect([pinned[2], pinned.includes("scarf")]).toEqual(["hat", false]);
   }
+});
+
+it("adds boosts to scores, with the probabilities of the boosted list, for shadows too, and states the same means", async () => {
+  const model = await shop({ draws: 40, shadows: [{ name: "sold", policy: "bestsellers", options: { random: 0 } }] });
+  const boost = [
+    { filter: { brand: "Acme" }, by: 300 },
+    { filter: { sale: true, price: { max: 100 } }, by: 200 },
+  ];
+  const { body } = await ask(model, { limit: 5, boost });
+  const shown: { id: string; score: number; mean: number; probability: number; impressionId: string }[] = body.actions;
+  expect(shown.slice(0, 3).map(({ id, probability }) => [id, probability])).toEqual([
+    ["shoes", 1],
+    ["boots", 1],
+    ["hat", 1],
+  ]);
+  for (const [place, boosted] of [500, 300, 200, 0, 0].entries()) expect(Math.abs(shown[place].score - boosted)).toBeLessThan(50);
+  for (const { mean } of shown) expect(mean).toBeLessThanOrEqual(1);
+  const { body: explained } = await call("GET", `/v1/impressions/${shown[4].impressionId}`);
+  expect(explained.decision).toMatchObject({ asked: { boost }, shadows: { sold: "shoes" } });
+});
+
+it("leaves a list in random order as it is, whatever is boosted", async () => {
+  const model = await shop({ policy: "uniform" });
+  const firsts = new Set<string>();
+  for (let n = 0; n < 40; n++) {
+    const { body } = await ask(model, { boost: [{ filter: { brand: "Acme" }, by: 1000 }] });
+    expect(body.actions[0].probability).toBe(0.2);
+    firsts.add(body.actions[0].id);
+  }
+  expect(firsts.size).toBe(5);
 });
 
 it("never serves what is not available, by catalogue, by name, by pin or by default", async () => {
@@ -243,14 +288,19 @@ it("publishes the posterior without the catalogue, and the catalogue without the
   expect((await catalogueIn(model)).version).toBeGreaterThan(own.version);
 });
 
-it("makes again from the log what isolates decided by catalogues newer than their posterior, under filters, pins and bounds", async () => {
+it("makes again from the log what isolates decided by catalogues newer than their posterior, under filters, pins, bounds and boosts", async () => {
   seedIds();
   const model = await shop({ holdout: 0.2, minimumShare: 0.02, draws: 30, publish: { ms: 60_000 } });
   const isolates = [createApp(), createApp()];
   const bodies = [
-    { limit: 3, filter: { brand: ["Acme", "Umbra"] } },
+    { limit: 3, filter: { brand: ["Acme", "Umbra"] }, boost: [{ filter: { sale: true }, by: 0.1 }] },
     { limit: 4, pin: [{ action: "hat", place: 1 }] },
-    { limit: 4, maxPer: { attribute: "brand", count: 1 }, context: { country: "PT" } },
+    {
+      limit: 4,
+      maxPer: { attribute: "brand", count: 1 },
+      context: { country: "PT" },
+      boost: [{ filter: { price: { max: 90 } }, by: -0.05 }],
+    },
     { limit: 5, filter: { price: { max: 100 } }, pin: [{ action: "lamp", place: 4 }], maxPer: { attribute: "brand", count: 1 } },
   ];
   for (let n = 0; n < 24; n++) {
@@ -296,6 +346,7 @@ describe("a page", () => {
     const own = "pageActions" in options ? { actions: [{ id: "boots" }, { id: "own", features: { margin: 1 } }] } : {};
     for (const name of open) {
       expect((await page({ filter: { [name]: conditionOf(name) } })).status).toBe(201);
+      expect((await page({ boost: [{ filter: { [name]: conditionOf(name) }, by: 0.1 }] })).status).toBe(201);
       expect((await page({ maxPer: { attribute: name, count: 1 } })).status).toBe(201);
     }
     // Each closed name gets the answer of an invented one, whatever its condition.
@@ -304,6 +355,8 @@ describe("a page", () => {
         const { status, body } = await page({ ...own, filter: { [name]: condition } });
         expect([status, body.detail]).toEqual([422, expect.stringContaining(`filter.${name}: pages may not choose by ${name}:`)]);
         expect(body.detail).not.toMatch(/did you mean/);
+        const boosted = await page({ ...own, boost: [{ filter: { [name]: condition }, by: 0.1 }] });
+        expect([boosted.status, boosted.body.detail]).toEqual([422, body.detail.replace("filter", "boost[0].filter")]);
       }
       const { status, body } = await page({ ...own, maxPer: { attribute: name, count: 1 } });
       expect([status, body.detail]).toEqual([422, expect.stringContaining("maxPer.attribute: pages may not choose by")]);

@@ -48,14 +48,14 @@ export function checkAttribute(where: string, name: string, types: AttributeType
  * Whether an action meets all conditions of a filter. An action without the attribute does not; of a list, one entry has to.
  * @throws {Problem} 422 if no action has an attribute, or none of its values is of the condition's type.
  */
-export function matcher(filter: Filter, types: AttributeTypes, mayName?: MayName): (action: Action) => boolean {
+export function matcher(filter: Filter, types: AttributeTypes, mayName?: MayName, where = "filter"): (action: Action) => boolean {
   const conditions = Object.entries(filter);
   for (const [name, condition] of conditions) {
-    checkAttribute(`filter.${name}`, name, types, mayName);
+    checkAttribute(`${where}.${name}`, name, types, mayName);
     const wanted = isRange(condition) ? "number" : typeof [condition].flat()[0];
     const own = types.get(name) as ReadonlySet<string>;
     if (own.size > 0 && !own.has(wanted)) {
-      throw new Problem(422, `filter.${name}: expected ${FORMS[Array.from(own)[0]]}, as actions have it, got ${FORMS[wanted]}`);
+      throw new Problem(422, `${where}.${name}: expected ${FORMS[Array.from(own)[0]]}, as actions have it, got ${FORMS[wanted]}`);
     }
   }
   return (action) => conditions.every(([name, condition]) => valuesOf(action, name).some((value) => meets(value, condition)));

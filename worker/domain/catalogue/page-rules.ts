@@ -8,7 +8,7 @@ import type { Goals } from "../model/goals.ts";
 import { acceptable, checkNorms, type ModelConfig } from "../model/model.ts";
 import type { Catalogue } from "./catalogue.ts";
 
-type PageRequest = Pick<RecommendationsBody, "context" | "actions" | "exclude" | "filter" | "pin" | "maxPer" | "limit">;
+type PageRequest = Pick<RecommendationsBody, "context" | "actions" | "exclude" | "filter" | "pin" | "maxPer" | "boost" | "limit">;
 
 /** Most bytes that the context and the restrictions of one decision may have, as JSON. They are stored once per decision. */
 export const MAX_DECISION_BYTES = 4096;
@@ -51,11 +51,12 @@ export function checkPageProbability(probability: number | undefined): void {
 }
 
 /** @throws {Problem} 413 or 422 if a page asks for more than a decision of a page may store. */
-export function checkPageRequest({ limit, context, actions, exclude, filter, pin, maxPer }: PageRequest, { pageLimit }: ModelConfig): void {
+export function checkPageRequest({ limit, ...request }: PageRequest, { pageLimit }: ModelConfig): void {
+  const { context, actions, exclude, filter, pin, maxPer, boost } = request;
   if (limit > pageLimit) {
     throw new Problem(422, `limit: expected at most ${pageLimit} with a publishable key, got ${limit}; see the model's pageLimit`);
   }
-  checkPageText({ context, actions, exclude, filter, pin, maxPer });
+  checkPageText({ context, actions, exclude, filter, pin, maxPer, boost });
 }
 
 /** @throws {Problem} 413 if the parts of a page's decision that are stored have too many bytes. */

@@ -138,7 +138,7 @@ function arranged(choices: readonly Choice[], pinned: Pinned, limit: number): re
 }
 
 /** The restrictions of a request; none if it asks for the whole catalogue. */
-function askedOf({ actions, exclude, greedy, filter, pin, maxPer, limit }: DecisionRequest): { readonly asked?: Asked } {
+function askedOf({ actions, exclude, greedy, filter, pin, maxPer, boost, limit }: DecisionRequest): { readonly asked?: Asked } {
   const asked: Asked = {
     ...(actions && { actions }),
     ...(exclude.length > 0 && { exclude }),
@@ -146,14 +146,16 @@ function askedOf({ actions, exclude, greedy, filter, pin, maxPer, limit }: Decis
     ...(filter && { filter }),
     ...(pin && { pin }),
     ...(maxPer && { maxPer }),
+    ...(boost && { boost }),
     // Without pins and bounds, shorter lists are the first places of longer ones.
     ...((pin ?? maxPer) && { limit }),
   };
   return Object.keys(asked).length > 0 ? { asked } : {};
 }
 
-function ownDomain({ policy }: ModelConfig, { context, actions, exclude, filter, pin, maxPer }: DecisionRequest): Restricted {
-  if ((context ?? actions ?? exclude[0] ?? filter ?? pin ?? maxPer) === undefined) return { arm: "policy", actions: [], pinned: new Map() };
+function ownDomain({ policy }: ModelConfig, { context, actions, exclude, filter, pin, maxPer, boost }: DecisionRequest): Restricted {
+  const asked = context ?? actions ?? exclude[0] ?? filter ?? pin ?? maxPer ?? boost;
+  if (asked === undefined) return { arm: "policy", actions: [], pinned: new Map() };
   throw new Problem(422, `expected a limit only, as ${policy} chooses in its own domain`);
 }
 

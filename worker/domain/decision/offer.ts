@@ -4,7 +4,7 @@ import type { Assignment } from "../../protocol/figures.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { Action, Features, RecommendationsBody } from "../../protocol/schema.ts";
 import type { Candidates, Catalogue } from "../catalogue/catalogue.ts";
-import { attributeTypes, checkAttribute, type MayName, valuesOf } from "../catalogue/filter.ts";
+import { attributeTypes, checkAttribute, type MayName, matcher, valuesOf } from "../catalogue/filter.ts";
 import { checkPageActions, checkPagePoints } from "../catalogue/page-rules.ts";
 import { checkCandidates } from "../model/capacity.ts";
 import type { Served } from "./served.ts";
@@ -14,6 +14,8 @@ export interface Offer {
   readonly actions: readonly Action[];
   /** Features of the actions. Absent if the policy chooses in its own domain. */
   readonly points?: Points;
+  /** What the request adds to the score of each action. */
+  readonly boosts?: Float64Array;
 }
 
 /** The candidates and the pinned actions of a decision. */
@@ -26,7 +28,10 @@ export interface Restricted extends Offer {
 }
 
 /** The parts of a request that restrict a decision. */
-export type Restrictions = Pick<RecommendationsBody, "context" | "actions" | "exclude" | "filter" | "pin" | "maxPer" | "limit"> & {
+export type Restrictions = Pick<
+  RecommendationsBody,
+  "context" | "actions" | "exclude" | "filter" | "pin" | "maxPer" | "boost" | "limit"
+> & {
   readonly byPage?: boolean;
 };
 
@@ -43,13 +48,13 @@ export function restricted(served: Served, request: Restrictions): Restricted {
   const { context, actions, byPage } = request;
   if (byPage && actions) checkPageActions(actions, catalogue, config);
   const mayName = byPage ? (name: string) => config.pageAttributes?.includes(name) ?? !catalogue.hides(name) : undefined;
-  const { pins, candidates, bounds } = freeCandidates(catalogue, request, mayName);
+  const { pins, candidates, bounds, boosts } = freeCandidates(catalogue, request, mayName);
   checkCandidates(config, candidates.actions.length);
   const pinned = pinnedOffer(served, context, pins, byPage);
   if (candidates.actions.length > 0) {
     const offer = offerOf(served, context, candidates);
     if (byPage && candidates.places === null) checkPagePoints(offer.points as Points, candidates.actions, config);
-    return { arm: "policy", ...offer, pinned, ...(bounds && { families: bounds }) };
+    return { arm: "policy", ...offer, pinned, ...(bounds && { families: bounds }), ...(boosts && { boosts }) };
   }
   if (pinned.size > 0) return { arm: "policy", actions: [], points: new Float64Array(0), pinned };
   const { defaultAction } = config;
@@ -71,7 +76,21 @@ export function freeCandidates(catalogue: Catalogue, request: Omit<Restrictions,
     Array.from(pins.values(), ({ id }) => id),
     mayName,
   );
-  return maxPer ? { pins, ...withinFamilies(candidates, maxPer, pins) } : { pins, candidates };
+  const free = maxPer ? withinFamilies(candidates, maxPer, pins) : { candidates };
+  const boosts = request.boost && boostsOf(catalogue, request, free.candidates, mayName);
+  return { pins, ...free, boosts };
+}
+
+/** The sum of the boosts that each candidate matches. */
+function boostsOf(
+  { types }: Catalogue,
+  { actions = [], boost = [] }: Pick<Restrictions, "actions" | "boost">,
+  candidates: Candidates,
+  mayName?: MayName,
+): Float64Array {
+  const known = attributeTypes(actions, types);
+  const entries = boost.map(({ filter, by }, i) => ({ matches: matcher(filter, known, mayName, `boost[${i}].filter`), by }));
+  return Float64Array.from(candidates.actions, (action) => entries.reduce((sum, { matches, by }) => (matches(action) ? sum + by : sum), 0));
 }
 
 /** Pinned actions by place. Those that are not available leave their places to the policy. */
@@ -174,6 +193,7 @@ function rowsOf(points: Points, count: number, places: readonly number[]): Point
 }
 
 /** Candidates as the policy takes them. A policy of dimension 0 takes only their number. */
-export function among({ dimension }: Policy, { actions, points }: Offer): Pick<ChooseRequest, "points" | "candidates"> {
-  return dimension > 0 || !points ? { points } : { candidates: actions as readonly { readonly id: string }[] };
+export function among({ dimension }: Policy, { actions, points, boosts }: Offer): Pick<ChooseRequest, "points" | "candidates" | "boosts"> {
+  const given = boosts && { boosts };
+  return dimension > 0 || !points ? { points, ...given } : { candidates: actions as readonly { readonly id: string }[], ...given };
 }

@@ -84,6 +84,7 @@ export const operations = (): Operations => ({
         filter: { brand: ["Acme", "Umbra"], price: { max: 200 } },
         pin: [{ action: "hat", place: 1 }],
         maxPer: { attribute: "brand", count: 2 },
+        boost: [{ filter: { brand: "Acme" }, by: 0.02 }],
       },
       deferred: { context: { country: "PT" }, defer: true },
       repeatable: { context: { country: "PT" }, requestId: "page-view-5c1e" },

@@ -49,7 +49,7 @@ export const operations = (): Operations => {
       id: "setActions",
       summary: "Replace the catalogue",
       description:
-        "Requests may then name actions by id. A request without actions chooses among all that are available. Attributes are for filters and maxPer, and are not learnt from.",
+        "Requests may then name actions by id. A request without actions chooses among all that are available. Attributes are for filters, maxPer and boosts, and are not learnt from.",
       body: { ActionsBody: actionsBody, CatalogueAction: catalogueAction },
       examples: () => ({
         named: {
