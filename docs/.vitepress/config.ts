@@ -17,6 +17,7 @@ const DOCUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   "Use it": {
     "docs/shop-page.md": "Show recommendations on your pages",
+    "docs/react.md": "In a React app",
     "docs/browser.md": "In a browser",
     "docs/pages.md": "Report from a page",
     "docs/api.md": "Call the worker",

@@ -6,9 +6,11 @@ import { promisify } from "node:util";
 import type { Browser, Page } from "playwright-core";
 import { build as viteBuild } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createTestHarness } from "wrangler";
 import { SHOP_MODEL } from "../../src/simulation/assortment.ts";
 import { secrets, startShop, type TestWorker } from "../browser/worker.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
+import { patient } from "../support/patient.ts";
 import { started } from "../support/started.ts";
 import { installTarball, packed, serve } from "./installation.ts";
 
@@ -42,7 +44,7 @@ async function copied(name: string, ...beside: readonly string[]): Promise<strin
 it("has a test for each example", async () => {
   const entries = await readdir("examples", { withFileTypes: true });
   const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  expect(names.sort()).toEqual(["browser", "hono-shop", "node", "shop-page", "stripe-checkout", "vite", "webhook"]);
+  expect(names.sort()).toEqual(["browser", "hono-shop", "node", "react", "shop-page", "stripe-checkout", "vite", "webhook"]);
 });
 
 it("node: learns each visitor's favourite", async () => {
@@ -126,8 +128,9 @@ describeInChromium("in Chromium", () => {
   });
   afterAll(() => browser?.close());
 
-  async function opened(url: string): Promise<{ page: Page; complaints: readonly string[] }> {
+  async function opened(url: string, prepare?: (page: Page) => Promise<void>): Promise<{ page: Page; complaints: readonly string[] }> {
     const page = await browser.newPage();
+    await prepare?.(page);
     const complaints: string[] = [];
     page.on("console", (message) => void (message.type() === "debug" || complaints.push(message.text())));
     page.on("pageerror", (error) => complaints.push(error.message));
@@ -167,6 +170,23 @@ describeInChromium("in Chromium", () => {
     await page.close();
   }
 
+  it("react: shows what a worker recommends", async () => {
+    const variables = { ...secrets, AFTERCLICK_ALLOWED_ORIGINS: "http://127.0.0.1:*" };
+    const harness = createTestHarness({ workers: [{ configPath: "wrangler.jsonc", secrets: variables }] });
+    const env = { ...secrets, AFTERCLICK_URL: (await harness.listen()).url.origin };
+    const folder = await copied("react", "react", "react-dom", "vite");
+    const server = await started(folder, ["node_modules/vite/bin/vite.js", "--host", "127.0.0.1", "--port", "0"], env);
+    try {
+      const { page, complaints } = await opened(server.url, patient);
+      await page.locator(".cards[data-status=ready]").waitFor();
+      expect(await page.locator(".cards a").count()).toBe(3);
+      expect(complaints.filter((each) => !each.includes("React DevTools"))).toEqual([]);
+    } finally {
+      await server.stop();
+      await harness.close();
+    }
+  });
+
   describe("vite", () => {
     let folder: string;
     beforeAll(async () => {
@@ -202,6 +222,7 @@ it("README.md installs the packages with which each example is tested", async ()
     '"$TARBALL" hono @hono/node-server && node shop.ts',
     "hono @hono/node-server stripe && node shop.ts",
     "hono @hono/node-server standardwebhooks && node shop.ts",
+    '"$TARBALL" react react-dom vite && npx vite',
     '"$TARBALL" vite && npx vite',
   ]) {
     expect(readme).toContain(`npm install ${command}`);

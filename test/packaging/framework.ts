@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
 import { started } from "../support/started.ts";
 import { decidedIn, installProject, run } from "./installation.ts";
+import { type ListWorker, listWorker } from "./list-worker.ts";
 
 // Builds a project of a framework without configuration, and runs it. Its own lock file holds the framework, which comes from the npm registry.
 
@@ -38,16 +39,20 @@ export function describeFramework(name: string, { project, build, start, routes 
     let base: string;
     let site: Awaited<ReturnType<typeof started>>;
     let inNode: unknown;
+    let worker: ListWorker;
+    const isNext = project.startsWith("next");
     beforeAll(async () => {
       base = await mkdtemp(join(tmpdir(), "afterclick-framework-"));
       const cwd = await installProject(base, project);
-      if (project.startsWith("next")) await cp("test/packaging/projects/next-app", join(cwd, "app"), { recursive: true });
+      if (isNext) await cp("test/packaging/projects/next-app", join(cwd, "app"), { recursive: true });
       inNode = JSON.parse(run(cwd, process.execPath, ["-e", script]));
       await promisify(execFile)(process.execPath, build, { cwd, env: { ...process.env, ...env } });
-      site = await started(cwd, start, env);
+      worker = await listWorker();
+      site = await started(cwd, start, { ...env, AFTERCLICK_URL: worker.url });
     }, 600_000);
     afterAll(async () => {
       await site?.stop();
+      worker?.close();
       await rm(base, { recursive: true, force: true });
     });
 
@@ -60,6 +65,31 @@ export function describeFramework(name: string, { project, build, start, routes 
         const browser = await launchChromium();
         try {
           expect(await decidedIn(browser, site.url)).toEqual({ decided: inNode, complaints: [] });
+        } finally {
+          await browser.close();
+        }
+      });
+
+      it.runIf(isNext)("shows the list that a server component has asked for, and reports what is seen and clicked", async () => {
+        const browser = await launchChromium();
+        try {
+          const page = await browser.newPage();
+          const complaints: string[] = [];
+          page.on("console", (message) => complaints.push(message.text()));
+          page.on("pageerror", ({ message }) => complaints.push(message));
+          expect(await (await page.goto(`${site.url}/react`))?.text()).toMatch(/ready.*The scarf.*The boots.*The hat/s);
+          const titles = () => page.locator("li").allInnerTexts();
+          await expect.poll(() => worker.seen.toSorted(), { timeout: 30_000 }).toEqual(["1-boots", "1-hat", "1-scarf"]);
+          await page.getByText("elsewhere").click();
+          await page.getByText("Another page.").waitFor();
+          await page.goBack();
+          await expect.poll(titles, { timeout: 30_000 }).toEqual(["The scarf", "The boots", "The hat"]);
+          await page.locator("li a").first().click();
+          await expect.poll(() => worker.reached, { timeout: 30_000 }).toEqual(["1-scarf click"]);
+          expect(worker.questions).toEqual([{ limit: 3, defer: true, learn: true }]);
+          expect([worker.seen.length, complaints]).toEqual([3, []]);
+          // Each visit of a page that says nothing of visitors gets a list of its own too.
+          for (const nth of [2, 3]) expect(await (await fetch(`${site.url}/undeclared`)).text()).toContain(`${nth}-scarf,${nth}-boots`);
         } finally {
           await browser.close();
         }

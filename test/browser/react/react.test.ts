@@ -3,6 +3,7 @@ import { build } from "esbuild";
 import type { Browser, BrowserContext, Page, Route } from "playwright-core";
 import { describe, test } from "vitest";
 import { describeInChromium, launchChromium } from "../../support/chromium.ts";
+import { patient } from "../../support/patient.ts";
 import { secrets, startWorker, type TestWorker } from "../worker.ts";
 import type { Props } from "./app.tsx";
 
@@ -40,7 +41,7 @@ class Shop {
     return { actions: ids.map((id) => ({ id, impressionId: `${nth}-${id}`, score: 1 })) };
   }
 
-  async open(code: Uint8Array): Promise<void> {
+  async open(code: Uint8Array, isPatient = true): Promise<void> {
     const { page } = this;
     page.on("console", (message) => void (message.type() === "error" && this.complaints.push(message.text())));
     page.on("pageerror", ({ message }) => this.complaints.push(message));
@@ -58,6 +59,7 @@ class Shop {
       this.reported.push(JSON.parse(route.request().postData() as string));
       return route.fulfill({ status: 202, json: {} });
     });
+    if (isPatient) await patient(page);
     await page.goto(`${SHOP}/list`);
   }
 
@@ -166,7 +168,7 @@ const suite = (): void => {
       answer = resolve;
     });
     shop.answer = (route) => asked.then(() => route.fulfill({ status: 201, json: shop.listOf(1, ["scarf", "boots", "hat"]) }));
-    await shop.start({ timeoutMs: 60_000 });
+    await shop.start({});
     await expect.poll(() => shop.titles(), soon).toEqual(["...", "...", "..."]);
     expect(await shop.status()).toBe("loading");
     // A browser forgives what moves within half a second after an input.
@@ -221,7 +223,10 @@ const suite = (): void => {
     const late: (() => Promise<void>)[] = [];
     const { answer } = shop;
     shop.answer = async (route, nth) => void (nth < 3 ? late.push(() => answer(route, nth)) : await answer(route, nth));
-    for (const page of ["a", "b", "c"]) await shop.start({ context: { page } });
+    for (const [i, page] of ["a", "b", "c"].entries()) {
+      await shop.start({ context: { page } });
+      await expect.poll(() => shop.asked.length, soon).toBe(i + 1);
+    }
     await expect.poll(() => shop.page.locator("li p").allInnerTexts(), soon).toEqual(["3-scarf", "3-boots", "3-hat"]);
     expect(shop.aborted).toEqual(["net::ERR_ABORTED", "net::ERR_ABORTED"]);
     for (const each of late) await each().catch(() => undefined);
@@ -312,7 +317,16 @@ const suite = (): void => {
     });
   });
 
-  describe("the shop's own list is shown, and nothing is reported,", () => {
+  it("reports nothing of the shop's own list", async ({ shop, expect }) => {
+    shop.answer = (route) => route.abort();
+    await shop.start({});
+    await expect.poll(() => shop.status(), soon).toBe("fallback");
+    await shop.page.locator("li a").first().click();
+    await shop.page.waitForTimeout(SEEN_MS + 600);
+    expect(shop.reported).toEqual([]);
+  });
+
+  describe("the shop's own list is shown", () => {
     it.for<[string, Shop["answer"], string | RegExp]>([
       ["an error", (route) => route.fulfill({ status: 503, body: "busy" }), "the worker answered 503: busy"],
       [
@@ -323,7 +337,6 @@ const suite = (): void => {
       ["another form", (route) => route.fulfill({ status: 201, json: { actions: [{ id: 7 }] } }), /^expected a list/],
       ["no list", (route) => route.fulfill({ status: 201, json: null }), /^expected a list/],
       ["no network", (route) => route.abort(), /^Failed to fetch/],
-      ["silence", () => new Promise(() => undefined), "the worker did not answer within 1000 ms"],
       [
         "no product of the page",
         (route) => route.fulfill({ status: 201, json: { actions: [{ id: "tent", impressionId: "1" }] } }),
@@ -334,10 +347,17 @@ const suite = (): void => {
       await shop.start({ limit: 2 });
       await expect.poll(() => shop.status(), soon).toBe("fallback");
       expect([await shop.titles(), await shop.error()]).toEqual([["The boots", "The hat"], expect.stringMatching(error)]);
-      await shop.page.locator("li a").first().click();
-      await shop.page.waitForTimeout(SEEN_MS + 600);
-      expect([shop.asked.length, shop.reported]).toEqual([1, []]);
+      expect(shop.asked.length).toBe(1);
     });
+  });
+
+  it("shows the shop's own list after a second of silence", async ({ context, expect }) => {
+    const shop = new Shop(await context.newPage());
+    await shop.open(code, false);
+    shop.answer = () => new Promise(() => undefined);
+    await shop.start({});
+    await expect.poll(() => shop.error(), soon).toBe("the worker did not answer within 1000 ms");
+    expect([await shop.status(), await shop.titles()]).toEqual(["fallback", OWN]);
   });
 
   it("drops ids that the shop does not have", async ({ shop, expect }) => {
@@ -406,7 +426,7 @@ const suite = (): void => {
         const { pathname } = new URL(route.request().url());
         return route.fulfill({ response: await route.fetch({ url: new URL(pathname, worker.url).href, headers }) });
       });
-      await shop.show({ url: SHOP, publishableKey: secrets.AFTERCLICK_PUBLISHABLE_KEY, model, consent, lists: [{ timeoutMs: 60_000 }] });
+      await shop.show({ url: SHOP, publishableKey: secrets.AFTERCLICK_PUBLISHABLE_KEY, model, consent, lists: [{}] });
       await expect.poll(() => shop.status(), soon).toBe("ready");
       await page.locator("li a").first().click();
       await expect.poll(counted, soon).toEqual(consent ? [3, 1, 0] : [0, 0, 3]);

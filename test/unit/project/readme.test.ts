@@ -46,6 +46,9 @@ describe("snippets", () => {
   });
 });
 
+/** A component of React. The repository's own are those of another library. */
+const REACT = "/** @jsxImportSource react */\n";
+
 const unrun = all.flatMap((document) => blocksOf(document).map((block) => ({ ...block, place: `${document.path}:${block.line}` })));
 const inLanguage = (language: string) => unrun.filter((block) => block.language === language);
 
@@ -53,7 +56,14 @@ it("type-checks the snippets that need a worker, a page or a server", { timeout:
   const checked = join(folder, "checked");
   await mkdir(checked);
   const snippets = inLanguage("typescript").map(({ place, code }) => [`${place.replaceAll(/\W/g, "-")}.ts`, code] as const);
+  const components = inLanguage("tsx").map(({ place, code }) => [`${place.replaceAll(/\W/g, "-")}.tsx`, REACT + code] as const);
   const given = {
+    "products.ts": "export declare const products: readonly { id: string; title: string; price: number }[];",
+    "recommended.tsx": `${REACT}import type { Answer } from "afterclick/react";\nexport const Recommended = (_: { initial: Answer }) => <ul />;`,
+    "next.d.ts": `declare module "next/headers" {
+      export function cookies(): Promise<{ get(name: string): { value: string } | undefined }>;
+      export function headers(): Promise<Headers>;
+    }`,
     "orders.ts": "export declare function isTrue(request: Request, data: { key: string }): Promise<boolean>;",
     "assets.d.ts": 'declare module "*.wasm" { const url: string; export default url; }',
     "tsconfig.json": JSON.stringify({
@@ -63,15 +73,15 @@ it("type-checks the snippets that need a worker, a page or a server", { timeout:
         paths: { "afterclick/worker": ["../../../worker/library.ts"], "afterclick/client": ["../../../worker/client.ts"] },
         noUnusedLocals: false,
       },
-      include: ["*.ts"],
+      include: ["*.ts", "*.tsx"],
       exclude: [],
     }),
   };
-  for (const [name, text] of [...snippets, ...Object.entries(given)]) await writeFile(join(checked, name), text);
+  for (const [name, text] of [...snippets, ...components, ...Object.entries(given)]) await writeFile(join(checked, name), text);
   const found = spawnSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", checked, "--singleThreaded"], { encoding: "utf8" });
   // The worker's own sources have a configuration of their own, with the platform's types alone.
   expect(found.stdout.split("\n").filter((line) => line.startsWith(checked) || line.startsWith("error"))).toEqual([]);
-  expect(snippets.length).toBeGreaterThan(3);
+  expect([snippets.length > 3, components.length > 2]).toEqual([true, true]);
 });
 
 it("maps names in HTML to files of the package", async () => {
@@ -92,7 +102,7 @@ it("shows JSON that a worker takes or has printed", () => {
 
 it("knows what to do with every block", () => {
   expect(new Set(unrun.map(({ language }) => language))).toEqual(
-    new Set(["ts", "typescript", "js", "sh", "json", "http", "html", "console", "text", "sql", "python"]),
+    new Set(["ts", "typescript", "tsx", "js", "sh", "json", "http", "html", "console", "text", "sql", "python"]),
   );
 });
 

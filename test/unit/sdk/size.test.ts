@@ -42,7 +42,7 @@ it.each([
 });
 
 it.each([
-  ["react", /components of React 18 and later, with the beacon: ([\d.]+) kB/],
+  ["react", /components of React\]\(react\.md\) 18 and later, with the beacon: ([\d.]+) kB/],
   ["react-server", /what a server asks for them: ([\d.]+) kB/],
 ])("of %s.js is what the page states, rounded up or little more", async (name, pattern) => {
   const { code } = await transform(await readFile(`dist/${name}.js`, "utf8"), { minify: true, format: "esm" });

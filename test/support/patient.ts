@@ -1,0 +1,9 @@
+import type { Page } from "playwright-core";
+
+/** Lets a page of `afterclick/react` wait a minute for the worker: a busy machine answers late. */
+export async function patient(page: Page): Promise<void> {
+  await page.addInitScript(`
+    const later = setTimeout;
+    globalThis.setTimeout = (run, ms) => later(run, String(run).includes("did not answer") ? 60_000 : ms);
+  `);
+}
