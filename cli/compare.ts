@@ -1,6 +1,6 @@
 // npm run compare, npx afterclick compare: compares a policy with its holdout, from a log whose windows need not have closed.
 
-import { isTooFew, tooFewText } from "afterclick";
+import { isTooFew, tooFewText } from "afterclick/research";
 import { sampleRatioEvidence } from "../src/comparison/sample-ratio.ts";
 import { ANY_GOAL, type GoalLift, type LiftedArm, liftOf } from "../worker/domain/figures/lift.ts";
 import { numberIn, prepared, unreadable, type Values } from "./command/command.ts";

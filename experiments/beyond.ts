@@ -1,7 +1,8 @@
 // This project's own policies and estimates, on the papers' problems and beside the papers' algorithms.
 
 import { readFile } from "node:fs/promises";
-import { DelayEstimate, delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
+import { delayLinTs, delayLinUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
+import { DelayEstimate } from "afterclick/research";
 import { type DelayLaw, fixed, geometric, logNormalMixture, uniformDelay } from "../src/simulation/delay-law.ts";
 import { type Stream, stream } from "../src/simulation/stream.ts";
 import { concealed, converting, type World } from "../src/simulation/world.ts";

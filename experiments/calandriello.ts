@@ -1,6 +1,7 @@
 // Calandriello, Carratino, Lazaric, Valko, Rosasco, 2022: Scaling Gaussian Process Optimization by Evaluating a Few Unique
 // Candidates Multiple Times.
-import { epsilonGreedy, miniGpEi, miniGpUcb, type Outcome, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
+import { epsilonGreedy, miniGpEi, miniGpUcb, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
+import type { Outcome } from "afterclick/research";
 import { stream } from "../src/simulation/stream.ts";
 import { type Curve, type Experiment, type Paper, roundsOf, type Task } from "./runs/experiment.ts";
 

@@ -1,4 +1,4 @@
-import { DelayEstimate } from "afterclick";
+import { DelayEstimate } from "afterclick/research";
 import { type ArmComparison, compareArms } from "../src/comparison/arm-comparison.ts";
 import { type ArmStep, armSteps } from "../src/comparison/arm-step.ts";
 import { commonLaw, type Laws } from "../src/comparison/laws.ts";

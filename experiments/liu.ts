@@ -1,5 +1,6 @@
 // Liu, Kang, Lee, 2025: Lipschitz Bandits with Stochastic Delayed Feedback.
-import { type Choice, delayedZooming, dlpp, type PolicyDescriptor, Recommender } from "afterclick";
+import { delayedZooming, dlpp, type PolicyDescriptor, Recommender } from "afterclick";
+import type { Choice } from "afterclick/research";
 import { type DelayLaw, fixed, geometric, uniformDelay } from "../src/simulation/delay-law.ts";
 import { cumulative, stream } from "../src/simulation/stream.ts";
 import { play } from "../src/simulation/world.ts";

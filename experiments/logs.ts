@@ -1,5 +1,6 @@
 // Real data: a week of a shop's logs and what they tell of policies that did not make them, a replay of random e-mails, and data sets of classes.
-import { type Evaluation, type Figure, isTooFew } from "afterclick";
+import type { Evaluation } from "afterclick";
+import { type Figure, isTooFew } from "afterclick/research";
 import { type BanditLog, POSITIONS, readBanditLog } from "./logs/bandit-log.ts";
 import { classShop, dataSets, readClasses } from "./logs/classes.ts";
 import { type EmailOutcome, emailShop, readEmails } from "./logs/emails.ts";

@@ -1,15 +1,6 @@
 // Vakili, Ahmed, Bernacchia, Pike-Burke, 2023: Delayed Feedback in Kernel Bandits.
-import {
-  bpe,
-  bpeDelay,
-  gaussianProcess,
-  gpBucb,
-  gpUcb,
-  gpUcbSdf,
-  type PolicyDescriptor,
-  Recommender,
-  squaredExponential,
-} from "afterclick";
+import { bpe, bpeDelay, gpBucb, gpUcb, gpUcbSdf, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
+import { gaussianProcess } from "afterclick/research";
 import { poisson } from "../src/simulation/delay-law.ts";
 import { cumulative, stream } from "../src/simulation/stream.ts";
 import { play, type World } from "../src/simulation/world.ts";

@@ -1,18 +1,17 @@
 import { readFile } from "node:fs/promises";
 import {
   asyTs,
-  gaussianProcess,
   gpBts,
   gpBucb,
   gpTsSdf,
   gpUcb,
   gpUcbSdf,
-  type Kernel,
   type PolicyDescriptor,
   Recommender,
   squaredExponential,
   uniform,
 } from "afterclick";
+import { gaussianProcess, type Kernel } from "afterclick/research";
 import { csvParse } from "d3-dsv";
 import { type DelayLaw, fixed, poisson } from "../src/simulation/delay-law.ts";
 import { cumulative, type Stream, stream } from "../src/simulation/stream.ts";

@@ -10,8 +10,11 @@ await copyFile("build/core.wasm", "dist/core.wasm");
 const core = JSON.stringify(await readFile("build/core.wasm", "base64"));
 for (const platform of ["node", "workerd", "edge-light", "browser", "slim"]) {
   await build({
-    entryPoints: ["src/index.ts"],
-    outfile: `dist/${platform}.js`,
+    entryPoints: { [platform]: "src/index.ts", [`${platform}-research`]: "src/research.ts" },
+    outdir: "dist",
+    // The code of both entries, once: the classes of one are those of the other.
+    splitting: true,
+    chunkNames: `${platform}-shared`,
     ...shared,
     platform: "neutral",
     conditions: [platform],
@@ -25,7 +28,7 @@ await build({
   ...shared,
   platform: "neutral",
   mainFields: ["module"],
-  external: ["afterclick"],
+  external: ["afterclick", "afterclick/research"],
 });
 for (const [name, entry, banner] of [
   // A server component of React may render what this entry exports.

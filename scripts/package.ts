@@ -39,7 +39,7 @@ await build({
   // The second is for packages that read files elsewhere.
   conditions: ["workerd", "browser"],
   // The host worker has these packages itself, so that each exists once.
-  external: ["afterclick", "cloudflare:workers", "hono", "hono/*", "valibot"],
+  external: ["afterclick", "afterclick/research", "cloudflare:workers", "hono", "hono/*", "valibot"],
 });
 
 await rm("dist/bin", { recursive: true, force: true });
@@ -52,7 +52,7 @@ await build({
   minify: true,
   target: "node22",
   platform: "node",
-  external: ["afterclick", "wrangler"],
+  external: ["afterclick", "afterclick/research", "wrangler"],
   // Bundled CommonJS asks for Node's own modules.
   banner: { js: 'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);' },
 });
@@ -65,7 +65,7 @@ for (const name of await readdir("build/types/worker", { recursive: true })) {
   const text = await readFile(join("build/types/worker", name), "utf8");
   const file = join("dist/types/worker", name);
   await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, text.replace(/import\("(\.\.\/)+dist\/types\/src\/[^"]+"\)/g, 'import("afterclick")'));
+  await writeFile(file, text.replace(/import\("(\.\.\/)+dist\/types\/src\/[^"]+"\)/g, 'import("afterclick/research")'));
 }
 
 // The type of both `.wasm` modules. A worker gets a compiled module, a bundler's file loader gives an address: the type allows both uses.

@@ -59,6 +59,10 @@ export interface RecommendRequest {
   readonly now?: number;
   /** Replaces the generated id. For a list: one id per place. */
   readonly impressionId?: string | readonly string[];
+  /** As those of `Policy.choose`. Default: no draws, not greedy, a least share of 0. */
+  readonly draws?: number;
+  readonly greedy?: boolean;
+  readonly minimumShare?: number;
 }
 
 /** A shown item, which is an impression of its own. */
@@ -81,12 +85,16 @@ interface Zeros {
   readonly zeros?: "silent";
 }
 
+const REQUEST_NAMES = ["candidates", "points", "limit", "now", "impressionId", "draws", "greedy", "minimumShare"];
+
 const SEED_LIMIT = Number.MAX_SAFE_INTEGER;
 
 /** Recommends among candidates, and learns from delayed conversions. Each recommender has its own WebAssembly instance. */
 export class Recommender {
   /** The running policy, for the research loop of choose, append, observe and predict. */
   readonly policy: Policy;
+  /** What `snapshot` was given beside the state, if the recommender was restored from it. */
+  readonly beside: unknown;
   readonly #core: Core;
   readonly #descriptor: PolicyDescriptor;
   readonly #ledger: Ledger;
@@ -97,8 +105,9 @@ export class Recommender {
   #round = 0;
 
   /** For `create` and `restore` alone. */
-  private constructor(core: Core, { zeros, ...options }: RecommenderOptions & Zeros) {
+  private constructor(core: Core, { zeros, beside, ...options }: RecommenderOptions & Zeros & { readonly beside?: unknown }) {
     this.#core = core;
+    this.beside = beside;
     const window = parseWindow(options.window);
     const { reward: given = { min: 0, max: 1 } } = options;
     onlyKeys("reward", record("reward", given), ["min", "max"]);
@@ -193,15 +202,16 @@ export class Recommender {
    * @throws {NumericalError} if the policy cannot count a place. No impression is registered then, but the earlier places are counted.
    */
   recommend(request: RecommendRequest): Decision {
-    onlyKeys("request", record("request", request), ["candidates", "points", "limit", "now", "impressionId"]);
+    onlyKeys("request", record("request", request), REQUEST_NAMES);
     const moment = momentOf(this.#rules.window, this.#round + 1, request.now);
-    const { candidates, points } = request;
+    const { candidates, points, draws, greedy, minimumShare } = request;
     const d = this.policy.dimension;
     const limit = wholeNumber("limit", request.limit ?? 1, 1);
     const count = candidates?.length ?? (points && countOf(points, d)) ?? this.policy.domainSize ?? 1;
     const places = Math.max(1, Math.min(limit, count));
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
-    const choices = this.policy.choose({ round: moment.round, now: moment.now, candidates, points, limit, decision: ids[0] });
+    const { round, now } = moment;
+    const choices = this.policy.choose({ round, now, candidates, points, limit, decision: ids[0], draws, greedy, minimumShare });
     // Set on the choices themselves: copies of them would take as long as a decision among few candidates.
     const ranking = choices as (Choice & { impressionId: string })[];
     // If the policy fails at a later place, no id of the list is taken.
@@ -349,12 +359,16 @@ export class Recommender {
     this.#round += other.#round;
   }
 
-  /** All state as bytes. A recommender restored from them makes identical decisions. */
-  snapshot(): Uint8Array {
-    return this.#written("snapshot", (writer) => {
+  /**
+   * All state as bytes. A recommender restored from them makes identical decisions.
+   * @param beside is kept in the bytes as JSON, and is the `beside` of the restored recommender.
+   */
+  snapshot(beside?: object): Uint8Array {
+    const write = (writer: SnapshotWriter) => {
       this.policy.save(writer);
       this.#ledger.save(writer);
-    });
+    };
+    return this.#written("snapshot", write, beside);
   }
 
   /**
@@ -365,7 +379,12 @@ export class Recommender {
     return this.#written("publication", (writer) => this.policy.publish(writer));
   }
 
-  #written(kind: "snapshot" | "publication", write: (writer: SnapshotWriter) => void): Uint8Array {
+  /** How long conversions count. */
+  get window(): Window {
+    return this.#rules.window;
+  }
+
+  #written(kind: "snapshot" | "publication", write: (writer: SnapshotWriter) => void, beside?: object): Uint8Array {
     const writer = new SnapshotWriter();
     const { countsZeros: _, ...rules } = this.#rules;
     writer.json({
@@ -375,6 +394,7 @@ export class Recommender {
       examination: this.#examination,
       seed: this.#seed,
       round: this.#round,
+      beside,
     });
     write(writer);
     return writer.finish(this.#core, {

@@ -1,4 +1,4 @@
-import { featurizer, vectorAt } from "../../src/publication/featurizer.ts";
+import { featurizer, vectorAt } from "afterclick/research";
 import { shownAtOf, uuidAt } from "../../worker/domain/ids/uuid.ts";
 import type { ImpressionRow } from "../../worker/domain/impression/impression.ts";
 import { encoded, type Shown } from "../../worker/edge/outbox.ts";

@@ -1,4 +1,5 @@
-import { gaussianProcess, squaredExponential } from "afterclick";
+import { squaredExponential } from "afterclick";
+import { gaussianProcess } from "afterclick/research";
 import { stream } from "../../src/simulation/stream.ts";
 import { compileCore } from "../core.ts";
 import { GaussianProcess } from "../peers/typescript/gaussian-process.ts";

@@ -1,7 +1,8 @@
 // The decisions of a model's own log, as an evaluation takes them: with the catalogue and the settings of their time.
 
-import { CLOCK_TOLERANCE_MS, ENCODER_VERSION, Recommender, uniform } from "afterclick";
-import type { Featurizer } from "../../src/publication/featurizer.ts";
+import { Recommender, uniform } from "afterclick";
+import type { Featurizer } from "afterclick/research";
+import { CLOCK_TOLERANCE_MS, ENCODER_VERSION } from "afterclick/research";
 import { Catalogue, changedBy } from "../../worker/domain/catalogue/catalogue.ts";
 import { isRandomList } from "../../worker/domain/decision/random-list.ts";
 import type { ConversionLine, ImpressionLine, MarkLine } from "../../worker/domain/log/log-line.ts";

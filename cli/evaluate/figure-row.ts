@@ -1,4 +1,4 @@
-import { type Figure, isTooFew, tooFewText } from "afterclick";
+import { type Figure, isTooFew, tooFewText } from "afterclick/research";
 
 /** A number of a report. */
 export const shown = (value: number): string => (Number.isFinite(value) ? value.toPrecision(3) : "none");

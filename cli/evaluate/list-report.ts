@@ -1,4 +1,5 @@
-import { estimateExamination, evaluateLists, type ListEvaluationRequest, type PolicyDescriptor } from "afterclick";
+import { evaluateLists, type PolicyDescriptor } from "afterclick";
+import { estimateExamination, type ListEvaluationRequest } from "afterclick/research";
 import { counted } from "../command/counted.ts";
 import { lateLines } from "../log/late-lines.ts";
 import { figureRow, shown } from "./figure-row.ts";

@@ -1,7 +1,6 @@
 // The candidates of a log's decisions, each list of them once.
 
-import type { Families } from "afterclick";
-import type { Featurizer } from "../../src/publication/featurizer.ts";
+import type { Families, Featurizer } from "afterclick/research";
 import type { Catalogue } from "../../worker/domain/catalogue/catalogue.ts";
 import { freeCandidates } from "../../worker/domain/decision/offer.ts";
 

@@ -1,6 +1,6 @@
 // Groups the decisions of a log by the list that they were shown in.
 
-import type { LoggedItem, LoggedList } from "afterclick";
+import type { LoggedItem, LoggedList } from "afterclick/research";
 import { Column } from "../log/column.ts";
 import type { EventDecisions } from "./event-decisions.ts";
 import type { SourceDecision, SourceLists } from "./source.ts";

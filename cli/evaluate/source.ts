@@ -1,6 +1,7 @@
 // A log of decisions as a policy is evaluated on it, whatever its format.
 
-import type { EntriesOf, Families, Goals, LoggedDecision, LoggedList } from "afterclick";
+import type { Goals, LoggedDecision } from "afterclick";
+import type { EntriesOf, Families, LoggedList } from "afterclick/research";
 
 /** A decision with the ids of its candidates. */
 export type SourceDecision = LoggedDecision & {

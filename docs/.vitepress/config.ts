@@ -64,6 +64,7 @@ const reference = {
   text: "Reference",
   items: [
     { text: "afterclick", link: "/docs/reference/afterclick" },
+    { text: "afterclick/research", link: "/docs/reference/afterclick/research" },
     { text: "afterclick/local", link: "/docs/reference/afterclick/local" },
   ],
 };

@@ -3,7 +3,8 @@
 // Model: per choice, one bootstrap sample of all impressions, and one fit of the reward and of the delay law to it, by EM.
 // Expired means: a conversion after the window at most.
 // Cost: O(n d) per choice for each step of EM, of which there are up to 200. The normal equations are factorised once per choice.
-import type { AppendedImpression, Candidate } from "afterclick";
+import type { Candidate } from "afterclick";
+import type { AppendedImpression } from "afterclick/research";
 import type { Stream } from "../../src/simulation/stream.ts";
 import type { Player, Taken } from "../../src/simulation/world.ts";
 

@@ -1,6 +1,6 @@
 // Coverage of the off-policy estimators' intervals in a world whose truth is known. This experiment reproduces no paper.
-import { evaluate, isTooFew, type LoggedDecision, otfLinTs, Recommender } from "afterclick";
-import { vectorAt } from "../../src/publication/featurizer.ts";
+import { evaluate, type LoggedDecision, otfLinTs, Recommender } from "afterclick";
+import { isTooFew, vectorAt } from "afterclick/research";
 import { geometric } from "../../src/simulation/delay-law.ts";
 import { type Stream, stream } from "../../src/simulation/stream.ts";
 import type { Curve, Experiment, Task } from "../runs/experiment.ts";

@@ -1,6 +1,6 @@
 // The alarm for a broken webhook, in shops whose conversions have a rhythm.
 
-import { DelayEstimate } from "afterclick";
+import { DelayEstimate } from "afterclick/research";
 import { type Stream, stream } from "../../src/simulation/stream.ts";
 import type { Curve, Experiment } from "../runs/experiment.ts";
 

@@ -1,4 +1,4 @@
-import { vectorAt } from "../../src/publication/featurizer.ts";
+import { vectorAt } from "afterclick/research";
 import { type Stream, stream } from "../../src/simulation/stream.ts";
 import { type DefaultModel, defaultModel, type ModelOptions } from "../shop/default-model.ts";
 import type { Shop, Visit } from "../shop/shop.ts";

@@ -1,4 +1,4 @@
-import { DelayEstimate } from "afterclick";
+import { DelayEstimate } from "afterclick/research";
 import { gridOf, grownAt } from "../../worker/domain/figures/delay-grid.ts";
 import type { GroupCounts } from "../../worker/domain/figures/product-group.ts";
 import { type Reports, withReport } from "../../worker/domain/figures/reports.ts";

@@ -1,13 +1,5 @@
-import {
-  type Evaluation,
-  evaluate,
-  evaluateLists,
-  type Figure,
-  type Goals,
-  isTooFew,
-  type LoggedDecision,
-  type LoggedList,
-} from "afterclick";
+import { type Evaluation, evaluate, evaluateLists, type Goals, type LoggedDecision } from "afterclick";
+import { type Figure, isTooFew, type LoggedList } from "afterclick/research";
 import { drawRates, EXAMINATION, type KindList, ListPolicy, listLog } from "../../src/simulation/list-world.ts";
 import { type Stream, stream } from "../../src/simulation/stream.ts";
 import { DAY, exponential, HOUR, type Law, laws, normalBelow } from "./laws.ts";

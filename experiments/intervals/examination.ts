@@ -1,4 +1,4 @@
-import { estimateExamination, isTooFew, type LoggedItem, type LoggedList } from "afterclick";
+import { estimateExamination, isTooFew, type LoggedItem, type LoggedList } from "afterclick/research";
 import { drawRates, ListPolicy, listLog, EXAMINATION as SIX } from "../../src/simulation/list-world.ts";
 import { type Stream, shuffled, stream } from "../../src/simulation/stream.ts";
 import { few, type Stated, type StatedFigure, stated } from "./stated-figure.ts";

@@ -1,4 +1,4 @@
-import { isTooFew } from "afterclick";
+import { isTooFew } from "afterclick/research";
 import { changingWorld, HORIZON, type LookWorld, look, shownLists, WINDOW } from "../daily-looks.ts";
 import { few, type Stated, type StatedFigure, stated } from "./stated-figure.ts";
 

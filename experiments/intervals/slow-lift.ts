@@ -1,4 +1,4 @@
-import { isTooFew } from "afterclick";
+import { isTooFew } from "afterclick/research";
 import { stream } from "../../src/simulation/stream.ts";
 import { look, type Shown } from "../daily-looks.ts";
 import { DAY, type Law, laws } from "./laws.ts";

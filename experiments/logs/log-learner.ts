@@ -1,5 +1,6 @@
-import type { Points, Recommender } from "afterclick";
-import { vectorAt } from "../../src/publication/featurizer.ts";
+import type { Recommender } from "afterclick";
+import type { Points } from "afterclick/research";
+import { vectorAt } from "afterclick/research";
 import type { Shown } from "./bandit-log.ts";
 
 /** A policy that learns from the rows of a log, and chooses among their candidates. */

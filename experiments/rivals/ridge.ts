@@ -1,4 +1,4 @@
-import type { Points } from "afterclick";
+import type { Points } from "afterclick/research";
 
 /** Default ridge of the SDK's linear policies. */
 export const RIDGE = 0.1;

@@ -1,5 +1,5 @@
 import type { Recommender } from "afterclick";
-import { vectorAt } from "../../src/publication/featurizer.ts";
+import { vectorAt } from "afterclick/research";
 import type { Stream } from "../../src/simulation/stream.ts";
 import { learnerOf } from "./default-model.ts";
 import type { Learner } from "./learner.ts";

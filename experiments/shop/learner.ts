@@ -1,4 +1,4 @@
-import type { Points } from "afterclick";
+import type { Points } from "afterclick/research";
 
 /** An algorithm that chooses products. Every impression counts as a failure until its conversion. */
 export interface Learner {

@@ -1,5 +1,5 @@
-import type { Points } from "afterclick";
-import { vectorAt } from "../../src/publication/featurizer.ts";
+import type { Points } from "afterclick/research";
+import { vectorAt } from "afterclick/research";
 import { cumulative } from "../../src/simulation/stream.ts";
 import type { Curve } from "../runs/experiment.ts";
 import type { Learner } from "./learner.ts";

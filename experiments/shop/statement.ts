@@ -1,4 +1,4 @@
-import type { Choice } from "afterclick";
+import type { Choice } from "afterclick/research";
 import { beliefsOf, statedScores } from "../../worker/domain/decision/belief.ts";
 import type { DefaultModel } from "./default-model.ts";
 import type { Product, Visit } from "./shop.ts";

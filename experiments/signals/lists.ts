@@ -1,5 +1,6 @@
 // Lists whose lower places are examined less: what weights of places are worth, and whether logs give them.
-import { delayLinTs, estimateExamination, evaluateLists, isTooFew, type LoggedItem, type LoggedList, Recommender } from "afterclick";
+import { delayLinTs, evaluateLists, Recommender } from "afterclick";
+import { estimateExamination, isTooFew, type LoggedItem, type LoggedList } from "afterclick/research";
 import { type DelayLaw, geometric } from "../../src/simulation/delay-law.ts";
 import {
   drawRates,

@@ -1,4 +1,5 @@
-import { type DelayLinTsOptions, delayLinTs, type Goals, Recommender } from "afterclick";
+import { delayLinTs, type Goals, Recommender } from "afterclick";
+import type { DelayLinTsOptions } from "afterclick/research";
 import { cumulative, type Stream, stream } from "../../src/simulation/stream.ts";
 import type { Curve } from "../runs/experiment.ts";
 import type { SignalShop } from "./signal-shop.ts";

@@ -1,17 +1,6 @@
 // Coverage of list estimates under filters, pins, bounds of families and a sampled log, in a world whose truth is known.
-import {
-  delayLinTs,
-  evaluate,
-  evaluateLists,
-  type Families,
-  families,
-  isTooFew,
-  type LoggedDecision,
-  type LoggedItem,
-  type LoggedList,
-  type Policy,
-  Recommender,
-} from "afterclick";
+import { delayLinTs, evaluate, evaluateLists, type LoggedDecision, type Policy, Recommender } from "afterclick";
+import { type Families, families, isTooFew, type LoggedItem, type LoggedList } from "afterclick/research";
 import { type Stream, stream } from "../../src/simulation/stream.ts";
 import type { Curve, Experiment } from "../runs/experiment.ts";
 

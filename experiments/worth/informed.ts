@@ -1,4 +1,4 @@
-import { vectorAt } from "../../src/publication/featurizer.ts";
+import { vectorAt } from "afterclick/research";
 import { type DefaultModel, learnerOf } from "../shop/default-model.ts";
 import type { Learner } from "../shop/learner.ts";
 import { DAY_MS, type Shop } from "../shop/shop.ts";

@@ -1,5 +1,6 @@
 // The two problems: candidates and their expected rewards. All draws depend on the seed alone, never on the choices.
-import { gaussianProcess, squaredExponential } from "afterclick";
+import { squaredExponential } from "afterclick";
+import { gaussianProcess } from "afterclick/research";
 import { type Stream, stream } from "../../src/simulation/stream.ts";
 
 export type ProblemId = "linear" | "curve";

@@ -1,7 +1,6 @@
 // The shapes that both models of a page take and return.
 
-import type { Choice, Policy } from "afterclick";
-import type { Action, Features } from "../publication/featurizer.ts";
+import type { Action, Features, Recommendation, RecommendedAction } from "afterclick";
 
 export interface LocalRequest {
   readonly context?: Features;
@@ -12,27 +11,13 @@ export interface LocalRequest {
 }
 
 /** A shown action, which is an impression of its own. */
-export interface LocalAction {
-  readonly impressionId: string;
-  readonly id: string;
-  /** The number by which it was ranked. It is no reward, and may be outside their range. */
-  readonly score: number;
-  /** The expected reward, inside the range of rewards. */
-  readonly mean: number;
-  readonly width: number;
-  readonly probability?: number;
-}
+export type LocalAction = RecommendedAction;
 
-export interface LocalRecommendation {
+export interface LocalRecommendation extends Recommendation {
   /** Grows as the model learns. */
   readonly modelVersion: number;
-  readonly policy: string;
   /** Present if the page cannot read the policy: the actions are in the catalogue's order, or in that of the request. */
   readonly arm?: "catalogue";
-  /** Milliseconds since 1970. Infinity without a window in ms. */
-  readonly windowEndsAt: number;
-  /** Best first. */
-  readonly actions: readonly LocalAction[];
 }
 
 export interface LocalConversion {
@@ -52,18 +37,4 @@ export interface LocalModel {
   recommend(request: LocalRequest): LocalRecommendation | Promise<LocalRecommendation>;
   convert(conversion: LocalConversion): { readonly status: string } | Promise<{ readonly status: string }>;
   forget(): Promise<void>;
-}
-
-export function isAvailable({ available }: Action): boolean {
-  return available !== false;
-}
-
-/** The error of a request without an action that can be shown. @param isKnown whether there are actions that are not available. */
-export function nothingOffered(isKnown: boolean): RangeError {
-  return new RangeError(`actions: expected at least one, as ${isKnown ? "none is available" : "there is no catalogue"}`);
-}
-
-export function shownAction(choice: Choice, policy: Policy | undefined, impressionId: string, id: string): LocalAction {
-  const { score, mean, width, probability = policy?.deterministic ? 1 : undefined } = choice;
-  return { impressionId, id, score, mean: policy ? policy.stated(mean) : mean, width, ...(probability !== undefined && { probability }) };
 }

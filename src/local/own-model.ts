@@ -12,17 +12,9 @@ import {
   type RecommendRequest,
   SnapshotError,
 } from "afterclick";
-import { type Featurizer, featurizer } from "../publication/featurizer.ts";
+import { NamedModel } from "afterclick/research";
 import { Clock } from "./clock.ts";
-import {
-  isAvailable,
-  type LocalConversion,
-  type LocalModel,
-  type LocalRecommendation,
-  type LocalRequest,
-  nothingOffered,
-  shownAction,
-} from "./model.ts";
+import type { LocalConversion, LocalModel, LocalRecommendation, LocalRequest } from "./model.ts";
 import { type Report, Shelf } from "./shelf.ts";
 
 export interface OwnModelOptions extends RecommenderOptions {
@@ -56,12 +48,12 @@ interface Kept {
 export class OwnModel implements LocalModel {
   readonly #options: RecommenderOptions;
   readonly #name: string;
-  readonly #featurize: Featurizer;
+  readonly #encoder: EncoderOptions | null;
   readonly #learntUnder: string;
   readonly #shelf: Shelf;
   readonly #report: Report;
   readonly #clock = new Clock();
-  #recommender: Recommender;
+  #model: NamedModel;
   #revision = 0;
   #forgotten = 0;
   #keeps = true;
@@ -75,11 +67,16 @@ export class OwnModel implements LocalModel {
     this.#options = rest;
     this.#name = name;
     this.#report = report;
-    this.#featurize = featurizer(encoder ?? null);
+    this.#encoder = encoder ?? null;
     // An option that is not set adds nothing, so a stored model stays valid in versions with more options.
     this.#learntUnder = JSON.stringify({ policy: policy.id, options: policy.options, window, reward, seed, encoder, goals, examination });
     this.#shelf = new Shelf(`own ${name}`, report);
-    this.#recommender = recommender;
+    this.#model = this.#around(recommender);
+  }
+
+  /** Decisions are by one sample, so none costs more than it must, and state no probability. */
+  #around(recommender: Recommender): NamedModel {
+    return new NamedModel(recommender, { encoder: this.#encoder, draws: 0, greedy: false, minimumShare: 0 });
   }
 
   /**
@@ -90,13 +87,8 @@ export class OwnModel implements LocalModel {
    */
   static async open(options: OwnModelOptions): Promise<OwnModel> {
     if (typeof options.name !== "string" || options.name === "") throw new TypeError("name: expected a text that names the model");
-    const { name: _, report: __, encoder, ...rest } = options;
-    const recommender = await Recommender.create(rest);
-    const { dimension } = recommender.policy;
-    if (encoder && encoder.dimension !== dimension) {
-      throw new RangeError(`encoder.dimension: expected the policy's ${dimension}, got ${encoder.dimension}`);
-    }
-    const model = new OwnModel(options, recommender);
+    const { name: _, report: __, encoder: ___, ...rest } = options;
+    const model = new OwnModel(options, await Recommender.create(rest));
     await model.#exclusively(async () => {});
     return model;
   }
@@ -113,43 +105,29 @@ export class OwnModel implements LocalModel {
   recommend(request: Omit<RecommendRequest, "now">): Promise<Decision>;
   async recommend(request: LocalRequest | Omit<RecommendRequest, "now">): Promise<LocalRecommendation | Decision> {
     if ("actions" in request || "context" in request) return this.#recommendActions(request);
-    return this.#change((recommender, now) => recommender.recommend({ ...request, ...(this.#inMs && { now }) }));
+    return this.#change(({ recommender }, now) => recommender.recommend({ ...request, ...(this.#inMs && { now }) }));
   }
 
-  /** Reads the actions before its turn, because the caller may change them after the call. */
+  /** Copies the request before its turn, because the caller may change it after the call. */
   #recommendActions({ context, actions = [], limit = 1, ...rest }: LocalRequest): Promise<LocalRecommendation> {
     const [other] = Object.keys(rest);
     if (other) throw new TypeError(`${other}: expected actions, a context and a limit, as actions are given`);
-    const offered = actions.filter(isAvailable);
-    if (offered.length === 0) throw nothingOffered(actions.length > 0);
-    const ids = offered.map(({ id }) => id);
-    // The featurizer remembers each list that it has read, so it must not be the caller's own.
-    const points = this.#featurize.points(context, offered);
-    return this.#change((recommender, now) => {
-      const { policy } = recommender;
-      const { ranking } = recommender.recommend({
-        ...(policy.dimension > 0 ? { points } : { candidates: ids.map(() => ({})) }),
-        limit: Math.min(limit, ids.length),
-        ...(this.#inMs && { now }),
-      });
-      return {
-        modelVersion: this.#revision,
-        policy: policy.id,
-        windowEndsAt: now + this.#windowMs,
-        actions: ranking.map((choice) => shownAction(choice, policy, choice.impressionId, ids[choice.index])),
-      };
+    const request = structuredClone({ context, actions, limit });
+    return this.#change((model, now) => {
+      const recommendation = model.recommend({ ...request, ...(this.#inMs && { now }) });
+      return { modelVersion: this.#revision, ...recommendation };
     });
   }
 
   /** Counts a conversion. `at` defaults to now, `reward` to 1. */
   convert(event: LocalConversion | ConversionEvent): Promise<{ readonly status: ConversionStatus }> {
     const { reward = 1, at, ...given } = event;
-    return this.#change((recommender, now) => recommender.convert({ ...given, reward, at: at === undefined && this.#inMs ? now : at }));
+    return this.#change(({ recommender }, now) => recommender.convert({ ...given, reward, at: at === undefined && this.#inMs ? now : at }));
   }
 
   /** The state as bytes for `Recommender.restore`. */
   async snapshot(): Promise<Uint8Array> {
-    return this.#exclusively(async () => this.#recommender.snapshot());
+    return this.#exclusively(async () => this.#model.recommender.snapshot());
   }
 
   /**
@@ -175,10 +153,10 @@ export class OwnModel implements LocalModel {
     return typeof window === "object" && "ms" in window ? window.ms : Number.POSITIVE_INFINITY;
   }
 
-  #change<T>(work: (recommender: Recommender, now: number) => T): Promise<T> {
+  #change<T>(work: (model: NamedModel, now: number) => T): Promise<T> {
     return this.#exclusively(async () => {
       const now = this.#clock.now();
-      const result = work(this.#recommender, now);
+      const result = work(this.#model, now);
       this.#revision++;
       await this.#keep(now);
       return result;
@@ -187,7 +165,7 @@ export class OwnModel implements LocalModel {
 
   async #keep(at: number): Promise<void> {
     if (!this.#keeps) return;
-    const [revision, forgotten, bytes] = [this.#revision, this.#forgotten, this.#recommender.snapshot()];
+    const [revision, forgotten, bytes] = [this.#revision, this.#forgotten, this.#model.recommender.snapshot()];
     const kept: Kept = { revision, options: this.#learntUnder, bytes, at, forgotten };
     await this.#shelf.set("state", kept);
   }
@@ -196,7 +174,7 @@ export class OwnModel implements LocalModel {
   async #startAgain(forgotten: number): Promise<void> {
     const { seed = 0 } = this.#options;
     // Ids of impressions follow from the seed. A late conversion of a forgotten one must not count for another.
-    this.#recommender = await Recommender.create({ ...this.#options, seed: seed > 0 ? seed - forgotten : seed + forgotten });
+    this.#model = this.#around(await Recommender.create({ ...this.#options, seed: seed > 0 ? seed - forgotten : seed + forgotten }));
     [this.#revision, this.#forgotten, this.#keeps] = [0, forgotten, true];
   }
 
@@ -245,7 +223,7 @@ export class OwnModel implements LocalModel {
       const { policy, module } = this.#options;
       // Something else than bytes is refused as bytes that were cut short are.
       const bytes = kept.bytes instanceof Uint8Array ? kept.bytes : new Uint8Array();
-      this.#recommender = await Recommender.restore(bytes, { policies: [given(policy)], module });
+      this.#model = this.#around(await Recommender.restore(bytes, { policies: [given(policy)], module }));
     } catch (error) {
       if (!(error instanceof SnapshotError)) throw error;
       this.#keeps = error.code !== "version" && error.code !== "state-version";

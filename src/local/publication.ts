@@ -1,8 +1,8 @@
 // Reads the publication of a worker in a page. Nothing of it is trusted before it has been checked.
 
 import type { EncoderOptions } from "afterclick";
+import type { Action } from "afterclick/research";
 import { decode, malformed } from "../publication/codec.ts";
-import type { Action } from "../publication/featurizer.ts";
 
 /** Most draws of a model. */
 const MOST_DRAWS = 1000;

@@ -1,19 +1,11 @@
 // A worker's model in a page: it decides by the newest publication, and reports what it showed.
 
-import { type Choice, type PolicyFactory, Recommender, SnapshotError, UnsupportedError } from "afterclick";
+import { type Action, type PolicyFactory, type Recommendation, Recommender, SnapshotError, UnsupportedError } from "afterclick";
+import { isAvailable, NamedModel, nothingOffered } from "afterclick/research";
 import { malformed } from "../publication/codec.ts";
-import { type Action, type Featurizer, featurizer } from "../publication/featurizer.ts";
 import { shopCarrier, workerCarrier } from "./carriers.ts";
 import { Clock } from "./clock.ts";
-import {
-  isAvailable,
-  type LocalConversion,
-  type LocalModel,
-  type LocalRecommendation,
-  type LocalRequest,
-  nothingOffered,
-  shownAction,
-} from "./model.ts";
+import type { LocalConversion, LocalModel, LocalRecommendation, LocalRequest } from "./model.ts";
 import { type Letter, Outbox } from "./outbox.ts";
 import { checkPublication, isNewer, type Publication, readPublication } from "./publication.ts";
 import { type Report, Shelf } from "./shelf.ts";
@@ -49,11 +41,8 @@ interface Kept {
 interface Held {
   readonly publication: Publication;
   /** Undefined if another version of this module is needed. */
-  readonly recommender: Recommender | undefined;
+  readonly model: NamedModel | undefined;
   readonly etag: string;
-  readonly featurize: Featurizer;
-  /** The actions of the catalogue that may be shown. */
-  readonly available: readonly Action[];
 }
 
 const IMPRESSIONS = "impressions";
@@ -119,7 +108,7 @@ export class PublishedModel implements LocalModel {
    * `report` hears: then lists have the order of the catalogue, until there is a publication that the page can read.
    */
   get state(): "learnt" | "in-order" {
-    return this.#held.recommender ? "learnt" : "in-order";
+    return this.#held.model ? "learnt" : "in-order";
   }
 
   /** Time of the publication in use, in ms since 1970. */
@@ -164,25 +153,28 @@ export class PublishedModel implements LocalModel {
     const publication = await readPublication(bytes);
     checkPublication(publication);
     if (this.#held && !isNewer(publication, this.#held.publication)) return false;
-    const recommender = await this.#restored(publication).catch((error) => {
+    const model = await this.#restored(publication).catch((error) => {
       // The catalogue in its order is better than no list, and what was learnt is better than that.
       if (this.#held || !isOfOtherVersion(error)) throw error;
       this.#report(error);
       return undefined;
     });
-    const { encoder } = publication.config;
-    const { dimension = 0 } = recommender?.policy ?? {};
-    // The state's length bounds this dimension, and so the memory for the vectors of the catalogue.
-    if (encoder && dimension > 0 && encoder.dimension !== dimension) throw malformed();
-    const available = publication.actions.filter(isAvailable);
-    this.#held = { publication, recommender, etag, featurize: featurizerOf(recommender ? encoder : null, available), available };
+    this.#held = { publication, model, etag };
     return true;
   }
 
-  async #restored({ part }: Publication): Promise<Recommender> {
+  /** The model of a publication. @throws {SnapshotError} as `Recommender.restore`, and code `malformed` if it cannot read the catalogue. */
+  async #restored({ part, config, actions }: Publication): Promise<NamedModel> {
     const { policies, module } = this.#options;
-    if (part) return Recommender.restore(part, { policies, module });
-    throw new SnapshotError("state-version", "the worker learns the model's log again, and publishes its policy afterwards");
+    if (!part) throw new SnapshotError("state-version", "the worker learns the model's log again, and publishes its policy afterwards");
+    const recommender = await Recommender.restore(part, { policies, module });
+    const { encoder, draws, greedy, minimumShare } = config;
+    try {
+      // The state's length bounds the encoder's dimension, and so the memory for the vectors of the catalogue.
+      return new NamedModel(recommender, { encoder, draws, greedy, minimumShare }, actions);
+    } catch {
+      throw malformed();
+    }
   }
 
   /**
@@ -192,46 +184,22 @@ export class PublishedModel implements LocalModel {
    * @throws {TypeError | RangeError} naming the argument.
    */
   recommend({ context, actions, limit = 1, learn = true }: PublishedRequest = {}): LocalRecommendation {
-    const { publication, recommender, featurize } = this.#held;
+    const { publication, model } = this.#held;
     const { config, version } = publication;
-    const { draws, greedy, minimumShare } = config;
-    const policy = recommender?.policy;
-    const offered = actions ? this.#found(actions) : this.#held.available;
-    if (offered.length === 0) throw nothingOffered(publication.actions.length > 0 || (actions?.length ?? 0) > 0);
-    const points = policy && featurize.points(context, offered);
     const now = this.#clock.now();
-    const ids = Array.from({ length: Math.min(limit, offered.length) }, () => crypto.randomUUID() as string);
-    const choices = policy
-      ? policy.choose({
-          ...(policy.dimension > 0 ? { points } : { candidates: offered.map(({ id }) => ({ id })) }),
-          ...{ round: policy.impressions + 1, now, decision: ids[0], limit, draws, greedy, minimumShare },
-        })
-      : ids.map((id, index): Choice => ({ index, id, score: 0, mean: 0, width: 0, probability: 1 }));
-    const shown = choices.map((choice, place) => shownAction(choice, policy, ids[place], offered[choice.index].id));
+    const { actions: shown } = model ? model.decide({ context, actions, limit, now }, newIds) : inOrder(publication, actions, limit);
     const windowEndsAt = now + config.window.ms;
-    const letters = shown.map(({ impressionId: id, probability }, place): Letter => {
-      const offer = offered[choices[place].index];
+    const letters = shown.map(({ impressionId, id, probability }, place): Letter => {
       // The worker knows the features of its own catalogue. It refuses other fields of an action.
-      const action = actions?.includes(offer) ? { id: offer.id, features: offer.features } : offer.id;
+      const given = actions?.find((action) => action.id === id && (action.features ?? publication.actions.length === 0));
+      const action = given ? { id, features: given.features } : id;
       const stated = { ...(place > 0 && { place: Math.min(place, LAST_PLACE) }), ...(probability && { probability }) };
-      const item = { id, action, context, shownAt: now, keys: [id], ...stated };
+      const item = { id: impressionId, action, context, shownAt: now, keys: [impressionId], ...stated };
       // A copy, as JSON: the caller may change the context and the action before they are sent.
-      return { id, to: IMPRESSIONS, until: windowEndsAt, item: JSON.parse(JSON.stringify(item)) };
+      return { id: impressionId, to: IMPRESSIONS, until: windowEndsAt, item: JSON.parse(JSON.stringify(item)) };
     });
     if (learn) whenSeen(() => void this.#outbox.put(letters));
-    return { modelVersion: version, policy: config.policy, windowEndsAt, actions: shown, ...(!policy && { arm: "catalogue" }) };
-  }
-
-  /** The available actions, with features of their own or from the catalogue. */
-  #found(actions: readonly Action[]): readonly Action[] {
-    const { publication } = this.#held;
-    return actions.flatMap((action) => {
-      const known = publication.actions.find(({ id }) => id === action.id);
-      if (!isAvailable(action) || (known && !isAvailable(known))) return [];
-      if (action.features !== undefined || publication.actions.length === 0) return action;
-      if (!known) throw new RangeError(`actions: ${action.id} has no features and is not in the catalogue`);
-      return known;
-    });
+    return { modelVersion: version, policy: config.policy, windowEndsAt, actions: shown, ...(!model && { arm: "catalogue" }) };
   }
 
   /**
@@ -285,13 +253,17 @@ function whenSeen(call: () => void): void {
 
 const isOfOtherVersion = (error: unknown): boolean => error instanceof SnapshotError && ["version", "state-version"].includes(error.code);
 
-/** The featurizer of a publication, which has read its actions. @throws {SnapshotError} code `malformed` if it cannot. */
-function featurizerOf(encoder: Publication["config"]["encoder"], actions: readonly Action[]): Featurizer {
-  try {
-    const featurize = featurizer(encoder);
-    if (encoder) featurize.points(undefined, actions);
-    return featurize;
-  } catch {
-    throw malformed();
-  }
+const newIds = (count: number): string[] => Array.from({ length: count }, () => crypto.randomUUID());
+
+/** The first available actions, of the request or of the catalogue. */
+function inOrder(
+  { actions: catalogue }: Publication,
+  actions: readonly Action[] = catalogue,
+  limit: number,
+): Pick<Recommendation, "actions"> {
+  const offered = actions.filter((action) => isAvailable(action) && isAvailable(catalogue.find(({ id }) => id === action.id) ?? action));
+  if (offered.length === 0) throw nothingOffered(catalogue.length + actions.length > 0);
+  const shown = offered.slice(0, limit);
+  const ids = newIds(shown.length);
+  return { actions: shown.map(({ id }, place) => ({ impressionId: ids[place], id, score: 0, mean: 0, width: 0, probability: 1 })) };
 }

@@ -1,6 +1,6 @@
 // A simulated shop of lists, in which visitors look at later places less often.
 
-import type { LoggedItem, LoggedList } from "afterclick";
+import type { LoggedItem, LoggedList } from "afterclick/research";
 import { type Stream, shuffled } from "./stream.ts";
 
 /** Examination of the places, relative to the first. */

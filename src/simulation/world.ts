@@ -1,6 +1,7 @@
 // Simulated problems, and the loop in which a policy plays them.
 
-import type { AppendedImpression, Candidate, Choice, Outcome } from "afterclick";
+import type { Candidate } from "afterclick";
+import type { AppendedImpression, Choice, Outcome } from "afterclick/research";
 
 /** The part of a choice that a world needs: the index, and the point if the policy has its own domain. */
 export type Taken = Pick<Choice, "index" | "features">;

@@ -1,4 +1,5 @@
-import { families as boundedBy, type Choice, type ChooseRequest, delayLinTs, Recommender } from "afterclick";
+import { delayLinTs, Recommender } from "afterclick";
+import { families as boundedBy, type Choice, type ChooseRequest } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { bestWithin } from "../../src/model/families.ts";
 import { create } from "../support/logs/history.ts";

@@ -1,4 +1,5 @@
-import { type Choice, policies, Recommender } from "afterclick";
+import { policies, Recommender } from "afterclick";
+import type { Choice } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { create } from "../support/logs/history.ts";
 import { candidatesFor, type Setting, stream } from "../support/scenario.ts";

@@ -1,13 +1,5 @@
-import {
-  type AppendedImpression,
-  NumericalError,
-  type Policy,
-  type PolicyDescriptor,
-  type PolicyFactory,
-  policies,
-  Recommender,
-  uniform,
-} from "afterclick";
+import { NumericalError, type Policy, type PolicyDescriptor, type PolicyFactory, policies, Recommender, uniform } from "afterclick";
+import type { AppendedImpression } from "afterclick/research";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { create } from "../support/logs/history.ts";

@@ -1,4 +1,5 @@
-import type { ChooseRequest, Recommender } from "afterclick";
+import type { Recommender } from "afterclick";
+import type { ChooseRequest } from "afterclick/research";
 import { create, history } from "../support/logs/history.ts";
 import { candidatesFor, stream } from "../support/scenario.ts";
 import type { Listed } from "./stated.ts";

@@ -1,4 +1,5 @@
-import { type Choice, type Policy, policies, Recommender } from "afterclick";
+import { type Policy, policies, Recommender } from "afterclick";
+import type { Choice } from "afterclick/research";
 import { expect, it } from "vitest";
 import { learnt, places } from "./learnt.ts";
 import { listed, sampling } from "./stated.ts";

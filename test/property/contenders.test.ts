@@ -1,14 +1,5 @@
-import {
-  delayGpUcb,
-  families,
-  gpBucb,
-  gpUcb,
-  gpUcbSdf,
-  matern32,
-  type PolicyDescriptor,
-  Recommender,
-  squaredExponential,
-} from "afterclick";
+import { delayGpUcb, gpBucb, gpUcb, gpUcbSdf, matern32, type PolicyDescriptor, Recommender, squaredExponential } from "afterclick";
+import { families } from "afterclick/research";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../src/simulation/stream.ts";

@@ -1,14 +1,5 @@
-import {
-  families as boundedBy,
-  delayLinTs,
-  epsilonGreedy,
-  type FamilyBounds,
-  otfLinTs,
-  otfLinUcb,
-  type PolicyDescriptor,
-  Recommender,
-  uniform,
-} from "afterclick";
+import { delayLinTs, epsilonGreedy, otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender, uniform } from "afterclick";
+import { families as boundedBy, type FamilyBounds } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { bestWithin, randomWithin } from "../../src/model/families.ts";
 import { randomChances } from "../../src/model/random-chances.ts";

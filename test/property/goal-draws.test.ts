@@ -1,4 +1,5 @@
-import { type Choice, delayLinTs, type Goals, Recommender } from "afterclick";
+import { delayLinTs, type Goals, Recommender } from "afterclick";
+import type { Choice } from "afterclick/research";
 import { expect, it } from "vitest";
 import { freshCore } from "../support/core.ts";
 import { stream } from "../support/scenario.ts";

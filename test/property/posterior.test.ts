@@ -1,4 +1,5 @@
-import { type GaussianProcess, gaussianProcess, matern52, NumericalError, otfLinUcb, Recommender, squaredExponential } from "afterclick";
+import { matern52, NumericalError, otfLinUcb, Recommender, squaredExponential } from "afterclick";
+import { type GaussianProcess, gaussianProcess } from "afterclick/research";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 

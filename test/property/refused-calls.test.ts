@@ -1,4 +1,5 @@
-import { type ConversionEvent, NumericalError, type Outcome, otfLinUcb, policies, Recommender } from "afterclick";
+import { type ConversionEvent, NumericalError, otfLinUcb, policies, Recommender } from "afterclick";
+import type { Outcome } from "afterclick/research";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type Listed, listed } from "../conformance/stated.ts";

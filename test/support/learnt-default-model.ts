@@ -1,5 +1,5 @@
-import { type Recommender, vocabularyOf } from "afterclick";
-import { namedAction } from "../../src/publication/featurizer.ts";
+import type { Recommender } from "afterclick";
+import { namedAction, vocabularyOf } from "afterclick/research";
 import { configureModel, featurizer, type ModelConfig, startModel } from "../../worker/domain/model/model.ts";
 import { stream } from "./scenario.ts";
 

@@ -41,7 +41,7 @@ export default defineConfig({
     }),
   ],
   // Vite does not resolve a package's own name.
-  resolve: { alias: { afterclick: `${root}dist/workerd.js` } },
+  resolve: { alias: { "afterclick/research": `${root}dist/workerd-research.js`, afterclick: `${root}dist/workerd.js` } },
   test: {
     name: "worker",
     include: ["test/worker/**/*.test.ts"],

@@ -1,5 +1,6 @@
 // Golden cases of Calandriello et al. 2022: expected improvement, and the batches of MINI-GP-UCB and MINI-GP-EI.
-import { type AppendedImpression, type Choice, expectedImprovement, miniGpEi, miniGpUcb, type Policy } from "afterclick";
+import { miniGpEi, miniGpUcb, type Policy } from "afterclick";
+import { type AppendedImpression, type Choice, expectedImprovement } from "afterclick/research";
 import { type Case, close, equal, type Json, kernelOf, started } from "./case.ts";
 
 export function improvementCases({ h, ei, ei_scaled: scaled }: Json): Case[] {

@@ -1,7 +1,8 @@
 // Building blocks of the golden cases.
 
-import type { Kernel, Policy, PolicyDescriptor, Window } from "afterclick";
-import * as sdk from "afterclick";
+import type { Policy, PolicyDescriptor, Window } from "afterclick";
+import type { Kernel } from "afterclick/research";
+import * as sdk from "afterclick/research";
 
 // The files have known shapes. A file with another shape makes its cases fail.
 // biome-ignore lint/suspicious/noExplicitAny: JSON

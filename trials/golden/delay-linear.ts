@@ -1,5 +1,6 @@
 // Golden cases of the delay-aware linear policies: their predictions after a history of impressions and conversions.
-import { type AppendedImpression, delayLinTs, delayLinUcb, type PolicyDescriptor } from "afterclick";
+import { delayLinTs, delayLinUcb, type PolicyDescriptor } from "afterclick";
+import type { AppendedImpression } from "afterclick/research";
 import { type Case, close, type Json, labelled, started } from "./case.ts";
 
 const TOLERANCE = 1e-9;

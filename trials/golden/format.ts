@@ -1,13 +1,6 @@
 // Finds the cases of a golden file by its shape. This file holds the cases of kernels, posteriors, Vernade et al. and Verma et al.
-import {
-  type AppendedImpression,
-  type Candidate,
-  type GaussianProcess,
-  gaussianProcess,
-  type Policy,
-  type PolicyDescriptor,
-  policies,
-} from "afterclick";
+import { type Candidate, type Policy, type PolicyDescriptor, policies } from "afterclick";
+import { type AppendedImpression, type GaussianProcess, gaussianProcess } from "afterclick/research";
 import { improvementCases, miniCases } from "./calandriello.ts";
 import { type Case, close, equal, type Json, kernelOf, labelled, started } from "./case.ts";
 import { delayLinearCases } from "./delay-linear.ts";

@@ -1,5 +1,6 @@
 // Golden cases of Liu et al. 2025: Delayed Zooming event by event, DLPP phase by phase.
-import { type AppendedImpression, type Choice, delayedZooming, dlpp, type Policy, type PolicyDescriptor } from "afterclick";
+import { delayedZooming, dlpp, type Policy, type PolicyDescriptor } from "afterclick";
+import type { AppendedImpression, Choice } from "afterclick/research";
 import { type Case, close, equal, type Json, labelled, started } from "./case.ts";
 
 const TOLERANCE = 1e-12;

@@ -1,5 +1,6 @@
 // Golden cases of Vakili et al. 2023: lengths of rounds, and the queries and survivors of BPE and BPE-Delay.
-import { type AppendedImpression, bpe, bpeDelay, type Policy } from "afterclick";
+import { bpe, bpeDelay, type Policy } from "afterclick";
+import type { AppendedImpression } from "afterclick/research";
 import { type Case, close, equal, type Json, kernelOf, started } from "./case.ts";
 
 /** Number of impressions per slot. The slot is the number of the round. */

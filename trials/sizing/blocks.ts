@@ -1,4 +1,4 @@
-import { featurizer, vectorAt } from "../../src/publication/featurizer.ts";
+import { featurizer, vectorAt } from "afterclick/research";
 import { uuidAt } from "../../worker/domain/ids/uuid.ts";
 import { type BlockRow, encodeBlock } from "../../worker/domain/impression/block.ts";
 

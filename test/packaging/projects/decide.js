@@ -1,5 +1,5 @@
 /** The work of every project: 20 decisions with late conversions, then a snapshot and further decisions. */
-export async function decide({ encoder, otfLinUcb, Recommender }, module) {
+export async function decide({ encoder, Model, otfLinUcb, Recommender }, module) {
   const { encode } = encoder({ dimension: 16, numeric: { price: { min: 0, max: 200 }, day: { min: 0, max: 6 } }, interactions: "all" });
   const recommender = await Recommender.create({ policy: otfLinUcb({ dimension: 16 }), window: { rounds: 8 }, seed: 3, module });
   const actions = [30, 60, 90, 120].map((price) => ({
@@ -13,5 +13,20 @@ export async function decide({ encoder, otfLinUcb, Recommender }, module) {
   }
   const same = await Recommender.restore(recommender.snapshot(), { policies: [otfLinUcb], module });
   const { id, score } = same.recommend({ candidates: actions }).action;
-  return { digest: recommender.digest(), chosen: shown.map((action) => action.index).join(""), next: { id, score } };
+  const chosen = shown.map((action) => action.index).join("");
+  return { digest: recommender.digest(), chosen, next: { id, score }, byName: await decideByName(Model, module) };
+}
+
+/** The same by the twenty lines of the README: named features, the default policy, and a conversion that comes two days late. */
+async function decideByName(Model, module) {
+  const products = [
+    { id: "boots", features: { brand: "Acme" } },
+    { id: "hat", features: { brand: "Umbra" } },
+  ];
+  const model = await Model.create({ window: { ms: 7 * 86_400_000 }, actions: products }, { module });
+  const now = 1_700_000_000_000;
+  const { actions } = model.recommend({ context: { country: "PT" }, limit: 2, now });
+  const { status } = model.convert({ impressionId: actions[0].impressionId, at: now + 2 * 86_400_000 });
+  const restored = await Model.restore(model.snapshot(), { module });
+  return { status, next: restored.recommend({ context: { country: "PT" }, limit: 2, now: now + 2 * 86_400_000 }).actions };
 }

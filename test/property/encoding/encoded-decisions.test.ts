@@ -1,11 +1,8 @@
 import {
-  type Choice,
   delayLinTs,
   delayLinUcb,
-  type EncodedActions,
   type EncoderOptions,
   encoder,
-  families,
   type Goals,
   gpUcb,
   type NamedFeatures,
@@ -14,8 +11,8 @@ import {
   type PolicyDescriptor,
   Recommender,
   uniform,
-  vocabularyOf,
 } from "afterclick";
+import { type Choice, type EncodedActions, families, vocabularyOf } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { MOST_LENGTH, plainEncoder } from "../../support/reference/plain-encoder.ts";
 import { stream } from "../../support/scenario.ts";

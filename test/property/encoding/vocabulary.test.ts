@@ -1,4 +1,5 @@
-import { encoder, type NamedFeatures, vocabularyOf } from "afterclick";
+import { encoder, type NamedFeatures } from "afterclick";
+import { vocabularyOf } from "afterclick/research";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 

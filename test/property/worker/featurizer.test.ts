@@ -1,7 +1,6 @@
-import { ENCODER_VERSION } from "afterclick";
+import { ENCODER_VERSION, toDyadic } from "afterclick/research";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { toDyadic } from "../../../src/publication/featurizer.ts";
 import { featurizer, type ModelConfig } from "../../../worker/domain/model/model.ts";
 import { matrixOf } from "../../support/reference/matrix.ts";
 

@@ -1,4 +1,4 @@
-import { DelayEstimate } from "afterclick";
+import { DelayEstimate } from "afterclick/research";
 import { expect } from "vitest";
 import { productGroup } from "../../../worker/domain/figures/product-group.ts";
 import { type Windows, windowOf } from "../../../worker/domain/model/goals.ts";

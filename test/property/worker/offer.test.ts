@@ -1,4 +1,4 @@
-import type { Points } from "afterclick";
+import type { Points } from "afterclick/research";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Catalogue } from "../../../worker/domain/catalogue/catalogue.ts";

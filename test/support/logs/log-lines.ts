@@ -1,4 +1,4 @@
-import { ENCODER_VERSION } from "afterclick";
+import { ENCODER_VERSION } from "afterclick/research";
 import { receipted } from "../../../worker/domain/ids/receipt.ts";
 import { withDefaults } from "../../../worker/domain/model/model.ts";
 

@@ -1,4 +1,5 @@
-import { type Estimate, type Evaluation, type EvaluationRequest, evaluate, type Figure, isTooFew, type LoggedDecision } from "afterclick";
+import { type Evaluation, evaluate, type LoggedDecision } from "afterclick";
+import { type Estimate, type EvaluationRequest, type Figure, isTooFew } from "afterclick/research";
 import type { Stream } from "../../../src/simulation/stream.ts";
 
 // A world of three actions with known conversion rates. A policy with fixed probabilities wrote the log.

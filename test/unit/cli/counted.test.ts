@@ -1,4 +1,4 @@
-import { tooFewText } from "afterclick";
+import { tooFewText } from "afterclick/research";
 import { expect, it } from "vitest";
 import { counted } from "../../../cli/command/counted.ts";
 import * as notation from "../../../pages/ui/notation.ts";

@@ -1,4 +1,4 @@
-import { DelayEstimate } from "afterclick";
+import { DelayEstimate } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { binEnds, PlainDelays } from "../../support/reference/plain-delays.ts";
 import { stream } from "../../support/scenario.ts";

@@ -1,4 +1,4 @@
-import { DelayEstimate } from "afterclick";
+import { DelayEstimate } from "afterclick/research";
 import { expect, it } from "vitest";
 import { changingWorld, decisionDays } from "../../../experiments/daily-looks.ts";
 import { compareArms, type Stratum } from "../../../src/comparison/arm-comparison.ts";

@@ -1,5 +1,5 @@
+import { featurizer, vectorAt } from "afterclick/research";
 import { describe, expect, it } from "vitest";
-import { featurizer, vectorAt } from "../../../src/publication/featurizer.ts";
 import { contextOf, products, profiles, SHOP_MODEL, SHOP_WINDOW_MS, shopActions, shopModel } from "../../../src/simulation/assortment.ts";
 import { withVocabulary } from "../../../worker/domain/model/encoding.ts";
 import { configureModel } from "../../../worker/domain/model/model.ts";

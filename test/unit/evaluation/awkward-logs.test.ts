@@ -1,4 +1,5 @@
-import { type Evaluation, evaluate, evaluateLists, isTooFew, type LoggedDecision, otfLinUcb } from "afterclick";
+import { type Evaluation, evaluate, evaluateLists, type LoggedDecision, otfLinUcb } from "afterclick";
+import { isTooFew } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { sampleRatioEvidence } from "../../../src/comparison/sample-ratio.ts";
 import { stream } from "../../support/scenario.ts";

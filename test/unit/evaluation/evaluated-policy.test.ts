@@ -2,7 +2,6 @@ import {
   asyTs,
   delayLinTs,
   evaluateLists,
-  isTooFew,
   type LoggedDecision,
   linear,
   otfLinTs,
@@ -11,6 +10,7 @@ import {
   UnsupportedError,
   uniform,
 } from "afterclick";
+import { isTooFew } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../../src/simulation/stream.ts";
 import { drawn, estimateIn, evaluated, K, points } from "../../support/logs/logged-decisions.ts";

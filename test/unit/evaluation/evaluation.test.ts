@@ -1,4 +1,5 @@
-import { type Evaluation, evaluate, tooFew } from "afterclick";
+import { type Evaluation, evaluate } from "afterclick";
+import { tooFew } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { effectiveRewards, stated } from "../../../src/evaluation/estimate/enough.ts";
 import { LawsByProduct } from "../../../src/evaluation/log/laws-by-product.ts";

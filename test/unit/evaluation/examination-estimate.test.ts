@@ -1,4 +1,4 @@
-import { type Estimate, estimateExamination, type Figure, isTooFew, type LoggedItem, type LoggedList } from "afterclick";
+import { type Estimate, estimateExamination, type Figure, isTooFew, type LoggedItem, type LoggedList } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { oddsInterval } from "../../../src/evaluation/estimate/odds-interval.ts";
 import { drawRates, EXAMINATION, ListPolicy, listLog } from "../../../src/simulation/list-world.ts";

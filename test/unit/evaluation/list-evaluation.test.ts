@@ -1,4 +1,5 @@
-import { delayLinTs, delayLinUcb, evaluateLists, gpUcbSdf, isTooFew, type LoggedList, otfLinTs, Recommender } from "afterclick";
+import { delayLinTs, delayLinUcb, evaluateLists, gpUcbSdf, otfLinTs, Recommender } from "afterclick";
+import { isTooFew, type LoggedList } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { drawRates, EXAMINATION, type KindList, ListPolicy, listLog } from "../../../src/simulation/list-world.ts";
 import { stream } from "../../../src/simulation/stream.ts";

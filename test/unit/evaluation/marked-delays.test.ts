@@ -1,13 +1,5 @@
-import {
-  type Estimate,
-  evaluate,
-  evaluateLists,
-  type Figure,
-  isTooFew,
-  type LoggedConversion,
-  type LoggedDecision,
-  type LoggedList,
-} from "afterclick";
+import { evaluate, evaluateLists, type LoggedConversion, type LoggedDecision } from "afterclick";
+import { type Estimate, type Figure, isTooFew, type LoggedList } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../support/scenario.ts";
 

@@ -1,4 +1,5 @@
-import { evaluate, isTooFew } from "afterclick";
+import { evaluate } from "afterclick";
+import { isTooFew } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { clockOf } from "../../../src/evaluation/log/report-clock.ts";
 import { stream } from "../../../src/simulation/stream.ts";

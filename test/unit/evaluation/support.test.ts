@@ -1,4 +1,5 @@
-import { evaluate, evaluateLists, isTooFew, type LoggedDecision, type LoggedList } from "afterclick";
+import { evaluate, evaluateLists, type LoggedDecision } from "afterclick";
+import { isTooFew, type LoggedList } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { LoggedSupport } from "../../../src/evaluation/log/support.ts";
 import { stream } from "../../../src/simulation/stream.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
-import type { Estimate } from "afterclick";
+import type { Estimate } from "afterclick/research";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readBanditLog, type Shown } from "../../../experiments/logs/bandit-log.ts";
 import { asLogged, inShares, type LogLearner, mostClicked, recommending } from "../../../experiments/logs/log-learner.ts";

@@ -1,4 +1,5 @@
 import type { Recommender } from "afterclick";
+import { featurizer } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { AS_ZERO, algorithms, DEFAULT, playIn } from "../../../experiments/shop/algorithms.ts";
 import { catalogueShop } from "../../../experiments/shop/catalogue-shop.ts";
@@ -13,7 +14,6 @@ import { randomShop } from "../../../experiments/shop/random-shop.ts";
 import { DAY_MS, HOUR_MS, type Shop, type Visit } from "../../../experiments/shop/shop.ts";
 import { isWrong } from "../../../experiments/shop/statement.ts";
 import { atOnce, geometricMs } from "../../../experiments/shop/timing.ts";
-import { featurizer } from "../../../src/publication/featurizer.ts";
 import { fixed } from "../../../src/simulation/delay-law.ts";
 import { stream } from "../../../src/simulation/stream.ts";
 import { withVocabulary } from "../../../worker/domain/model/encoding.ts";

@@ -1,8 +1,8 @@
 import { encoder, type NamedFeatures } from "afterclick";
+import { type Features, featurizer } from "afterclick/research";
 import { describe, expect, it, vi } from "vitest";
 import { type Publication, readPublication } from "../../../src/local/publication.ts";
 import { encode } from "../../../src/publication/codec.ts";
-import { type Features, featurizer } from "../../../src/publication/featurizer.ts";
 import { matrixOf } from "../../support/reference/matrix.ts";
 
 const config: Publication["config"] = {

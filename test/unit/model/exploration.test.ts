@@ -1,4 +1,5 @@
-import { type Choice, gaussianProcess, gpEi, matern52, type Policy, type PolicyDescriptor, policies, Recommender } from "afterclick";
+import { gpEi, matern52, type Policy, type PolicyDescriptor, policies, Recommender } from "afterclick";
+import { type Choice, gaussianProcess } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { dyadicVectors, stream } from "../../support/scenario.ts";
 

@@ -1,7 +1,7 @@
 import { delayLinTs, Recommender } from "afterclick";
+import { featurizer, vectorAt } from "afterclick/research";
 import { afterEach, expect, it, vi } from "vitest";
 import { drawDelay, drawVisitor } from "../../../pages/shop/crowd.ts";
-import { featurizer, vectorAt } from "../../../src/publication/featurizer.ts";
 import { contextOf, type Profile, profiles, shopActions, shopModel } from "../../../src/simulation/assortment.ts";
 import { stream } from "../../../src/simulation/stream.ts";
 import { withVocabulary } from "../../../worker/domain/model/encoding.ts";

@@ -43,8 +43,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "src/values": ["type src/core"],
   "src/ledger": ["src/values", "src/model", "src/model/delay", "type src/model/goals"],
   "src/entry": ["src/values/errors.ts"],
+  "src/named": ["src/values", "src/encoding", "type src/ledger", "src/model/delay", "src/policy", "src/recommender.ts"],
   src: [
     "#core-module",
+    "src/named",
     "src/values",
     "src/ledger",
     "src/core",
@@ -68,20 +70,14 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "worker/protocol": [],
   "worker/domain/ids": ["afterclick", "worker/protocol"],
   "worker/domain/model": ["afterclick", "src/publication", "worker/domain/ids", "worker/protocol"],
-  "worker/domain/impression": [
-    "type afterclick",
-    "src/publication",
-    "worker/domain/ids",
-    "type worker/domain/model",
-    "type worker/protocol",
-  ],
+  "worker/domain/impression": ["afterclick", "worker/domain/ids", "type worker/domain/model", "type worker/protocol"],
   "worker/domain/catalogue": ["afterclick", "src/publication", "worker/domain/model", "worker/protocol"],
   "worker/domain/decision": [
-    ...["afterclick", "src/publication", "worker/domain/ids", "worker/domain/model", "type worker/domain/impression"],
+    ...["afterclick", "worker/domain/ids", "worker/domain/model", "type worker/domain/impression"],
     ...["worker/domain/catalogue", "worker/protocol"],
   ],
   "worker/domain/conversion": [
-    ...["afterclick", "src/publication", "worker/domain/ids", "worker/domain/model", "worker/domain/impression", "worker/protocol"],
+    ...["afterclick", "worker/domain/ids", "worker/domain/model", "worker/domain/impression", "worker/protocol"],
   ],
   "worker/domain/orders": [],
   "worker/domain/log": [
@@ -115,9 +111,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   "worker/rpc": ["worker/environment.ts", "type worker/domain/*", "worker/protocol"],
   "worker/kv": ["worker/domain/*"],
-  "worker/learner/store": [
-    ...["src/publication/featurizer.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/store/*"],
-  ],
+  "worker/learner/store": [...["afterclick", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/store/*"]],
   "worker/learner/store/impressions": [
     ...["worker/domain/*", "worker/protocol", "type worker/rpc", "worker/learner/store", "worker/learner/store/counts"],
   ],
@@ -125,7 +119,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["worker/domain/*", "worker/protocol", "worker/rpc", "worker/learner/store", "type worker/learner/store/impressions"],
   ],
   "worker/learner/model": [
-    ...["afterclick", "src/publication", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc"],
+    ...["afterclick", "worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc"],
     ...["worker/learner/store", "worker/learner/store/*", "type worker/learner/shards", "type worker/learner/upkeep"],
   ],
   "worker/learner/shards": [
@@ -133,15 +127,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["type worker/learner/store", "type worker/learner/store/*", "worker/learner/model", "type worker/learner/upkeep"],
   ],
   "worker/learner/upkeep": [
-    ...[
-      "src/publication",
-      "worker/environment.ts",
-      "worker/domain/*",
-      "worker/protocol",
-      "worker/rpc",
-      "worker/kv",
-      "worker/learner/turns.ts",
-    ],
+    ...["worker/environment.ts", "worker/domain/*", "worker/protocol", "worker/rpc", "worker/kv", "worker/learner/turns.ts"],
     ...["worker/learner/store", "worker/learner/model", "type worker/learner/shards"],
   ],
   "worker/learner/figures": [
@@ -162,7 +148,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["worker/learner/calls/registration", "worker/learner/group.ts"],
   ],
   "worker/learner/calls/registration": [
-    ...["src/publication", "worker/domain/*", "worker/protocol", "worker/rpc"],
+    ...["afterclick", "worker/domain/*", "worker/protocol", "worker/rpc"],
     ...["type worker/learner", "type worker/learner/store", "worker/learner/model", "worker/learner/group.ts"],
   ],
   "worker/learner": ["worker/environment.ts", "worker/protocol", "type worker/rpc", "worker/learner/*"],
@@ -187,7 +173,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "pages/playground/client": ["pages/ui", "pages/playground"],
   pages: ["src/simulation/assortment.ts", "pages/ui", "pages/shop", "pages/dashboard", "pages/playground/policy.ts"],
   experiments: [
-    ...["afterclick", "src/publication", "src/simulation", "src/comparison", "cli/command"],
+    ...["afterclick", "src/simulation", "src/comparison", "cli/command"],
     ...["beyond", "intervals", "logs", "rivals", "runs", "shop", "signals", "summary", "worth"].map((folder) => `experiments/${folder}`),
   ],
   "experiments/runs": [],
@@ -195,21 +181,18 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...["afterclick", "src/simulation", "cli/command", "experiments"],
     ...["beyond", "runs", "shop"].map((folder) => `experiments/${folder}`),
   ],
-  "experiments/beyond": [
-    ...["afterclick", "src/publication", "src/simulation", "cli/command", "experiments", "experiments/runs", "experiments/summary"],
-  ],
+  "experiments/beyond": [...["afterclick", "src/simulation", "cli/command", "experiments", "experiments/runs", "experiments/summary"]],
   "experiments/signals": [
     ...["afterclick", "src/simulation", "cli/command", "experiments/runs", "experiments/shop", "experiments/summary"],
   ],
   "experiments/logs": [
-    ...["afterclick", "src/publication", "src/simulation", "cli/command", "cli/replay/open-bandit.ts"],
+    ...["afterclick", "src/simulation", "cli/command", "cli/replay/open-bandit.ts"],
     ...["experiments", "experiments/rivals", "experiments/runs", "experiments/shop", "experiments/summary"],
   ],
   // Some figures are stated by the worker or by a command.
   "experiments/intervals": [
     ...[
       "afterclick",
-      "src/publication",
       "src/simulation",
       "src/comparison",
       "experiments",
@@ -223,11 +206,11 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   // The worker itself makes the default model that is tried in shops.
   "experiments/shop": [
-    ...["afterclick", "src/publication", "src/simulation", "cli/command", "worker/domain/*", "type worker/protocol"],
+    ...["afterclick", "src/simulation", "cli/command", "worker/domain/*", "type worker/protocol"],
     ...["experiments/rivals", "experiments/runs", "experiments/summary"],
   ],
   "experiments/worth": [
-    "src/publication",
+    "afterclick",
     "src/simulation",
     "cli/command",
     "experiments",
@@ -239,7 +222,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "bench/against": ["cli/command", "type bench/variant.ts", "type bench/workload.ts"],
   "bench/peers": ["type bench/inputs.ts"],
   "bench/peers/typescript": ["type bench/inputs.ts"],
-  "bench/services": ["src/publication", "worker", "worker/domain/*", "worker/edge", "worker/learner", "worker/learner/store"],
+  "bench/services": ["afterclick", "worker", "worker/domain/*", "worker/edge", "worker/learner", "worker/learner/store"],
   cli: [
     ...["afterclick", "src/comparison", "worker/domain/*"],
     ...["archive", "command", "compare", "deploy", "doctor", "evaluate", "import", "log", "replay", "verify", "worker"].map(
@@ -255,7 +238,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "cli/log": ["worker/domain/*"],
   "cli/archive": ["cli/log", "worker/domain/*"],
   "cli/compare": ["type src/comparison", "cli/command/counted.ts", "cli/log", "worker/domain/*"],
-  "cli/evaluate": ["afterclick", "src/publication", "cli/command/counted.ts", "cli/log", "cli/replay", "worker/domain/*"],
+  "cli/evaluate": ["afterclick", "cli/command/counted.ts", "cli/log", "cli/replay", "worker/domain/*"],
   "cli/replay": ["afterclick", "cli/worker"],
   "cli/verify": ["cli/archive", "cli/log", "worker/domain/*"],
   trials: [
@@ -280,7 +263,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "trials/simulation/launch": ["src/simulation", "trials/simulation", "type trials/simulation/workerd"],
   "trials/simulation/orders": ["afterclick", "worker/edge", "worker/domain/*", "type worker/rpc", "src/simulation", "trials/simulation"],
   "trials/simulation/workerd": [],
-  "trials/sizing": ["src/publication", "worker/domain/*"],
+  "trials/sizing": ["afterclick", "worker/domain/*"],
   scripts: ["cli/command", "cli/worker", "src/simulation/assortment.ts", "worker/openapi"],
 };
 

@@ -4,10 +4,12 @@ import { basename, join } from "node:path";
 import { expect, it } from "vitest";
 
 it("every export of the SDK says what it is, for the reference", async () => {
-  const index = await readFile("src/index.ts", "utf8");
+  const index = (await Promise.all(["src/index.ts", "src/research.ts"].map((name) => readFile(name, "utf8")))).join("");
   const silent: string[] = [];
   let names = 0;
   for (const [, list, module] of index.matchAll(/export (?:type )?\{([^}]*)\} from "([^"]+)"/g)) {
+    // These are declared as constants of their own files, which the loop below reads.
+    if (module === "./policy/factories.ts") continue;
     const text = await readFile(join("src", module), "utf8");
     for (const name of list.split(",").map((each) => each.replace("type ", "").trim())) {
       if (name === "") continue;

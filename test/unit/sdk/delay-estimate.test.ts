@@ -1,4 +1,5 @@
-import { DelayEstimate, SnapshotError } from "afterclick";
+import { SnapshotError } from "afterclick";
+import { DelayEstimate } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../support/scenario.ts";
 

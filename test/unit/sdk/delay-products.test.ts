@@ -1,4 +1,4 @@
-import { DelayEstimate } from "afterclick";
+import { DelayEstimate } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { type Stream, stream } from "../../../src/simulation/stream.ts";
 

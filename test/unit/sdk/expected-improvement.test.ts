@@ -1,4 +1,5 @@
-import { expectedImprovement, gpEi, linear, miniGpUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender } from "afterclick";
+import { gpEi, linear, miniGpUcb, otfLinTs, otfLinUcb, type PolicyDescriptor, Recommender } from "afterclick";
+import { expectedImprovement } from "afterclick/research";
 import { expect, it } from "vitest";
 
 it("refuses what is no normal law by name", async () => {

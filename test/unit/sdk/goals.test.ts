@@ -1,16 +1,6 @@
 import { readFile } from "node:fs/promises";
-import {
-  delayLinTs,
-  delayLinUcb,
-  encoder,
-  type Goals,
-  goalOutcomes,
-  gpUcbSdf,
-  otfLinTs,
-  policies,
-  Recommender,
-  squaredExponential,
-} from "afterclick";
+import { delayLinTs, delayLinUcb, encoder, type Goals, gpUcbSdf, otfLinTs, policies, Recommender, squaredExponential } from "afterclick";
+import { goalOutcomes } from "afterclick/research";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { betaInterval } from "../../../src/model/beta.ts";

@@ -1,10 +1,8 @@
 import {
-  type DelayLinTsOptions,
   delayLinTs,
   delayLinUcb,
   gpUcbSdf,
   merge,
-  type Outcome,
   otfLinTs,
   type PolicyDescriptor,
   policies,
@@ -13,6 +11,7 @@ import {
   SnapshotError,
   UnsupportedError,
 } from "afterclick";
+import type { DelayLinTsOptions, Outcome } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { shuffled } from "../../../src/simulation/stream.ts";
 import { freshCore } from "../../support/core.ts";

@@ -1,5 +1,4 @@
 import {
-  additiveMatern32,
   delayedZooming,
   delayGpTs,
   delayGpUcb,
@@ -15,6 +14,7 @@ import {
   Recommender,
   squaredExponential,
 } from "afterclick";
+import { additiveMatern32 } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { DOMAIN } from "../../policies/facts.ts";
 import { facts } from "../../policies/listed.ts";

@@ -36,6 +36,7 @@ it.each([
   ["`delayLinTs` and the encoder", "{ delayLinTs, encoder, Recommender }"],
   ["`delayGpUcb` and the encoder", "{ delayGpUcb, encoder, Recommender }"],
   ["all policies and the encoder", "{ encoder, policies, Recommender }"],
+  ["`Model`", "{ Model }"],
   ["everything", "*"],
 ])("of %s is what the page states", async (imports, names) => {
   expectStated(new RegExp(`^\\| ${imports} \\| (\\d+) kB \\|$`, "m"), await loaded(names));

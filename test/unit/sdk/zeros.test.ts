@@ -1,4 +1,5 @@
-import { type ConversionEvent, delayGpUcb, delayLinTs, type Goals, goalOutcomes, gpUcb, Recommender } from "afterclick";
+import { type ConversionEvent, delayGpUcb, delayLinTs, type Goals, gpUcb, Recommender } from "afterclick";
+import { goalOutcomes } from "afterclick/research";
 import { expect, it } from "vitest";
 
 // A reward of 0 says nothing, or takes the event of its id back. Each event: its id, its reward and its time.

@@ -1,4 +1,4 @@
-import { isTooFew } from "afterclick";
+import { isTooFew } from "afterclick/research";
 import { expect, it } from "vitest";
 import { type Stream, shuffled, stream } from "../../../src/simulation/stream.ts";
 import { isRandomList } from "../../../worker/domain/decision/random-list.ts";

@@ -1,6 +1,6 @@
-import { merge, policies, type Recommender, vocabularyOf } from "afterclick";
+import { merge, policies, type Recommender } from "afterclick";
+import { namedAction, vocabularyOf } from "afterclick/research";
 import { expect, it } from "vitest";
-import { namedAction } from "../../../src/publication/featurizer.ts";
 import { shuffled } from "../../../src/simulation/stream.ts";
 import { configureModel, featurizer, type ModelConfig, startModel } from "../../../worker/domain/model/model.ts";
 import { stream } from "../../support/scenario.ts";

@@ -1,4 +1,4 @@
-import { DelayEstimate } from "afterclick";
+import { DelayEstimate } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { type Cohort, closedAt, type History, knownAt, type Part, partOf } from "../../../worker/learner/figures/known-part.ts";
 

@@ -1,5 +1,5 @@
+import { toDyadic } from "afterclick/research";
 import { describe, expect, it } from "vitest";
-import { toDyadic } from "../../../src/publication/featurizer.ts";
 import { configureModel, featurizer, learnt, type ModelConfig, reconfigureModel } from "../../../worker/domain/model/model.ts";
 import { differences } from "../../../worker/domain/model/reconfiguration.ts";
 import { relearntModel } from "../../../worker/domain/model/relearnt-model.ts";

@@ -1,5 +1,5 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { DelayEstimate } from "afterclick";
+import { DelayEstimate } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { productGroup } from "../../../worker/domain/figures/product-group.ts";
 import type { Delay } from "../../../worker/protocol/metrics-answer.ts";

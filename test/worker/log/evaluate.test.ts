@@ -1,4 +1,5 @@
-import { evaluate, isTooFew, type LoggedDecision, otfLinTs, type PolicyDescriptor, uniform } from "afterclick";
+import { evaluate, type LoggedDecision, otfLinTs, type PolicyDescriptor, uniform } from "afterclick";
+import { isTooFew } from "afterclick/research";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { evaluatedLists, listReport } from "../../../cli/evaluate/list-report.ts";
 import { matrixOf } from "../../support/reference/matrix.ts";

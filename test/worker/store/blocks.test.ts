@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { featurizer, vectorAt } from "afterclick/research";
 import { expect, it, vi } from "vitest";
-import { featurizer, vectorAt } from "../../../src/publication/featurizer.ts";
 import { uuidAt } from "../../../worker/domain/ids/uuid.ts";
 import { encoded, type Shown } from "../../../worker/edge/outbox.ts";
 import { LearnerStore } from "../../../worker/learner/store/learner-store.ts";

@@ -1,4 +1,4 @@
-import type { DelayEstimate } from "afterclick";
+import type { DelayEstimate } from "afterclick/research";
 import { expect } from "vitest";
 
 /** A figure, or how many conversions whose window has closed it needs more. */

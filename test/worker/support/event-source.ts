@@ -1,4 +1,4 @@
-import type { EntriesOf } from "afterclick";
+import type { EntriesOf } from "afterclick/research";
 import { lineSource } from "../../../cli/evaluate/event-source.ts";
 import type { SourceOptions } from "../../../cli/evaluate/source.ts";
 import { linesOf } from "../../../cli/log/event-log.ts";

@@ -7,13 +7,16 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const root = join(import.meta.dirname, "../../../");
 
+const BUILDS: Readonly<Record<string, string>> = { afterclick: "workerd", "afterclick/research": "workerd-research" };
+
 const durableObject = `export class DurableObject { constructor(ctx, env) { this.ctx = ctx; this.env = env; } }`;
 
 registerHooks({
   resolve(specifier, context, next) {
     if (specifier === "cloudflare:workers") return { url: "workerd:workers", shortCircuit: true };
     // The worker's build of the SDK, which imports its core as a module.
-    if (specifier === "afterclick") return { url: pathToFileURL(`${root}dist/workerd.js`).href, shortCircuit: true };
+    const build = BUILDS[specifier];
+    if (build) return { url: pathToFileURL(`${root}dist/${build}.js`).href, shortCircuit: true };
     if (specifier.endsWith("/core.wasm")) return { url: "workerd:core", shortCircuit: true };
     return next(specifier, context);
   },

@@ -1,7 +1,7 @@
 // The limits of a page, which has no secret. A backend is bound by none of them.
 // Everybody who reads a page has its publishable key, so a page may not put features of its own choice into a model.
 
-import type { Points } from "afterclick";
+import type { Points } from "afterclick/research";
 import { Problem } from "../../protocol/problem.ts";
 import type { Action, RecommendationsBody } from "../../protocol/schema.ts";
 import type { Goals } from "../model/goals.ts";

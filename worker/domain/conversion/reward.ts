@@ -1,7 +1,6 @@
 // The reward that the conversions of an impression make. The SDK's ledger folds them by the same rule.
 
-import { type GoalOutcomes, goalOutcomes } from "afterclick";
-import { toDyadic } from "../../../src/publication/featurizer.ts";
+import { type GoalOutcomes, goalOutcomes, toDyadic } from "afterclick/research";
 import { MOST_AMOUNT } from "../../protocol/most.ts";
 import type { AppendedImpression } from "../impression/impression.ts";
 import { type Amounts, type Delays, NOTHING, type Outcome } from "../impression/outcome.ts";

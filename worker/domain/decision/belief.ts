@@ -1,5 +1,5 @@
-import { type Choice, type Factor, type Policy, tooFew, UnsupportedError } from "afterclick";
-import { vectorAt } from "../../../src/publication/featurizer.ts";
+import { type Policy, UnsupportedError } from "afterclick";
+import { type Choice, type Factor, tooFew, vectorAt } from "afterclick/research";
 import type { Belief } from "../../protocol/answers.ts";
 import type { Offer } from "./offer.ts";
 

@@ -1,8 +1,9 @@
 // Makes a list: policy, random share, pins and rules together. It is pure: the same version and id give the same list again.
 
 import { sha256 } from "@noble/hashes/sha2.js";
-import type { Choice, ChooseRequest, Points, Policy } from "afterclick";
-import { vectorAt } from "../../../src/publication/featurizer.ts";
+import type { Policy } from "afterclick";
+import type { Choice, ChooseRequest, Points } from "afterclick/research";
+import { vectorAt } from "afterclick/research";
 import type { Asked, Decision } from "../../protocol/decision.ts";
 import type { Assignment } from "../../protocol/figures.ts";
 import { Problem } from "../../protocol/problem.ts";

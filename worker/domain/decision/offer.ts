@@ -1,5 +1,5 @@
-import { type ChooseRequest, type Families, families, type Points, type Policy } from "afterclick";
-import { vectorAt } from "../../../src/publication/featurizer.ts";
+import type { Policy } from "afterclick";
+import { type ChooseRequest, type Families, families, type Points, vectorAt } from "afterclick/research";
 import type { Assignment } from "../../protocol/figures.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { Action, Features, RecommendationsBody } from "../../protocol/schema.ts";

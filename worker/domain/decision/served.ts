@@ -1,4 +1,4 @@
-import type { Featurizer } from "../../../src/publication/featurizer.ts";
+import type { Featurizer } from "afterclick/research";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { ModelConfig } from "../model/model.ts";
 import type { Policies } from "../model/policies.ts";

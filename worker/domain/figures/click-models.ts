@@ -1,7 +1,7 @@
 // Compares click models: how the place of an item changes the probability that it converts. All are fitted to random lists, where the
 // place of an item does not depend on the visitor.
 
-import { type TooFew, tooFew } from "afterclick";
+import { type TooFew, tooFew } from "afterclick/research";
 import { QUANTILE } from "../../../src/values/quantile.ts";
 
 /** An item of a list, at its place from 0. */

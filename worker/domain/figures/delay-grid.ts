@@ -1,4 +1,4 @@
-import { DelayEstimate, type DelayGrid } from "afterclick";
+import { DelayEstimate, type DelayGrid } from "afterclick/research";
 import { type Windows, windowOf } from "../model/goals.ts";
 
 /** The cells in which first conversions of a goal are counted. The empty goal has the first of whichever goal. */

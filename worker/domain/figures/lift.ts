@@ -1,6 +1,6 @@
 // The lift of a model by its counts. It reads no table, so a command states it of a log as well.
 
-import { DelayEstimate } from "afterclick";
+import { DelayEstimate } from "afterclick/research";
 import { type ArmComparison, compareArms, type Stratum } from "../../../src/comparison/arm-comparison.ts";
 import type { ArmStep } from "../../../src/comparison/arm-step.ts";
 import { type Basis, commonLaw, type Laws } from "../../../src/comparison/laws.ts";

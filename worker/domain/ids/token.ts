@@ -2,7 +2,7 @@
 
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
-import { CLOCK_TOLERANCE_MS } from "afterclick";
+import { CLOCK_TOLERANCE_MS } from "afterclick/research";
 import { decodeBase64Url } from "hono/utils/encode";
 import { base64Url } from "./base64url.ts";
 import { keyValuesOf, remembered } from "./secret.ts";

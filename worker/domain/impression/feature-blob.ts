@@ -3,7 +3,7 @@
 // 16-bit integers in a blob of odd length. Its last byte says which: all components, or those that are not 0 after a bitmap of them.
 // A blob of any other vector has 8 bytes for each component.
 
-import { RESOLUTION } from "../../../src/publication/featurizer.ts";
+import { RESOLUTION } from "afterclick/research";
 
 const ALL = 0;
 const NONZERO = 1;

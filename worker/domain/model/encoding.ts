@@ -1,5 +1,5 @@
-import { type EncoderOptions, encoder, vocabularyOf } from "afterclick";
-import { type Action, namedAction } from "../../../src/publication/featurizer.ts";
+import { type Action, type EncoderOptions, encoder } from "afterclick";
+import { namedAction, vocabularyOf, withCatalogue } from "afterclick/research";
 import { Problem } from "../../protocol/problem.ts";
 import type { ModelConfig } from "./model.ts";
 import { differences } from "./reconfiguration.ts";
@@ -18,23 +18,10 @@ export interface Encoding {
 const MOST_GROUPS = 20;
 const MOST_IDS = 20;
 
-/**
- * The configuration with the numbers and categories of a catalogue in the encoder's vocabulary. Those of earlier catalogues keep their
- * components. Entries beyond the dimension are left out, since they could never have one.
- *
- * Ids come before other categories while all have room. The first component of an action tells whose delays it has (`OwnLaws`).
- */
+/** The configuration with a catalogue in its encoder's vocabulary, see `withCatalogue`. The same object if nothing is new. */
 export function withVocabulary(config: ModelConfig, actions: readonly Action[]): ModelConfig {
-  if (!config.encoder) return config;
-  const { vocabulary: before = [], dimension } = config.encoder;
-  // Features as numbers belong to an earlier configuration.
-  const named = actions.filter(({ features }) => !Array.isArray(features)).map(namedAction);
-  const numbers = named.map((each) => Object.fromEntries(Object.entries(each).filter(([, value]) => typeof value === "number")));
-  const ids = named.map(({ id }) => ({ id }));
-  const byId = vocabularyOf(named, vocabularyOf(ids, vocabularyOf(numbers, before)));
-  const hasRoom = byId.length < dimension && encoder({ ...config.encoder, vocabulary: byId }).unplaced === 0;
-  const vocabulary = (hasRoom ? byId : vocabularyOf(named, before)).slice(0, Math.max(dimension, before.length));
-  return vocabulary.length === before.length ? config : { ...config, encoder: { ...config.encoder, vocabulary } };
+  const next = config.encoder && withCatalogue(config.encoder, actions);
+  return next === config.encoder ? config : { ...config, encoder: next };
 }
 
 /**

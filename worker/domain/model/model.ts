@@ -1,23 +1,22 @@
 // The configuration of a model: checks, defaults, and which changes its learnt state allows.
 
+import { type EncoderOptions, encoder, type PolicyDescriptor, type PolicyFactory, policies, Recommender } from "afterclick";
 import {
+  describePolicy,
   ENCODER_VERSION,
-  type EncoderOptions,
-  encoder,
+  type Featurizer,
+  featurizer as featurizerOf,
+  learningDefaults,
   type Points,
-  type PolicyDescriptor,
-  type PolicyFactory,
-  policies,
-  Recommender,
-} from "afterclick";
-import { type Featurizer, featurizer as featurizerOf } from "../../../src/publication/featurizer.ts";
+  tellBlocks,
+} from "afterclick/research";
 import { DEFAULTS, LEARNT, type LearntName, type ModelOptions } from "../../protocol/model-options.ts";
 import { MOST_BYTES, MOST_OPEN } from "../../protocol/most.ts";
 import { didYouMean } from "../../protocol/nearest.ts";
 import { Problem } from "../../protocol/problem.ts";
 import type { ModelBody } from "../../protocol/schema.ts";
 import { checkGoals, checkSize, isGaussianProcess, mostCapacity } from "./capacity.ts";
-import { DEFAULTS_VERSION, DELAY_AWARE, learningDefaults, MOST_HELD } from "./defaults.ts";
+import { DEFAULTS_VERSION, MOST_HELD } from "./defaults.ts";
 import { type Goals, learntGoals, withPublic } from "./goals.ts";
 import type { Policies } from "./policies.ts";
 import { differences, differencesText, withStored } from "./reconfiguration.ts";
@@ -146,13 +145,13 @@ export function withDefaults(config: Readonly<Record<string, unknown>>): ModelCo
 
 /** A configuration with all defaults. @throws {Problem} 422 naming an option that does not fit. */
 export function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
-  const { policy, options, encoder: encoding } = learningDefaults(body);
+  const { policy, options, encoder: encoding } = learningDefaults({ ...body, encoder: body.encoder ?? undefined });
   const factory = factoryOf(policy);
   if (body.encoder && options.domain) throw new Problem(422, "encoder: there is nothing to encode, as options.domain has the points");
   return acceptable(() => {
     const encoderOptions = encoding && encoder(encoding).options;
     const count = 1 + shadows.length;
-    const descriptor = describe(factory, { ...delayOptions(factory, encoderOptions), ...options }, encoderOptions?.dimension, count);
+    const descriptor = describe(factory, options, encoderOptions, count);
     const dimension = "dimension" in descriptor.options ? (descriptor.options.dimension as number) : undefined;
     if (encoderOptions && dimension !== undefined && dimension !== encoderOptions.dimension) {
       throw new RangeError(`options.dimension: expected the encoder's ${encoderOptions.dimension}, got ${dimension}`);
@@ -162,11 +161,6 @@ export function modelConfig({ shadows = [], ...body }: ModelBody): ModelConfig {
     checkGoals(Object.keys(body.goals ?? {}).length, [descriptor.options, ...beside.map(({ options }) => options)]);
     return withDefaults({ ...body, policy: factory.id, options: descriptor.options, encoder: encoderOptions, shadows: beside });
   });
-}
-
-/** Delays may differ by the categories of actions, whose components follow the constant and two for each declared number. */
-function delayOptions({ id }: PolicyFactory<object>, encoderOptions: EncoderOptions | null): object {
-  return encoderOptions && DELAY_AWARE.includes(id) ? { delayComponents: 1 + 2 * Object.keys(encoderOptions.numeric ?? {}).length } : {};
 }
 
 const meantPolicy = (id: string): string =>
@@ -191,39 +185,27 @@ function shadowOf(
   const { name, policy, options = {} } = shadow;
   if (dimension === undefined) throw new RangeError(`shadows: ${name} has nothing to choose among, as the policy has its own domain`);
   const factory = factoryOf(policy);
-  return { name, policy, options: describe(factory, { ...delayOptions(factory, encoderOptions), ...options }, dimension, count).options };
+  return { name, policy, options: describe(factory, options, encoderOptions, count, dimension).options };
 }
 
-/**
- * The descriptor of one of `count` policies. Defaults: the encoder's dimension if the policy takes features, buffered norms, and as
- * many unique points as memory allows.
- */
+/** The descriptor of one of `count` policies, which has as many unique points as memory allows. */
 function describe(
   factory: PolicyFactory<object>,
   options: Record<string, unknown>,
-  dimension: number | undefined,
+  encoderOptions: EncoderOptions | null,
   count: number,
+  dimension?: number,
 ): PolicyDescriptor {
-  const given = dimension === undefined || !takesFeatures(factory, options) ? options : { dimension, ...options };
-  const defaults = factory(given).options as { readonly norms?: string; readonly dimension?: number; readonly capacity?: number };
+  const described = describePolicy(factory, options, encoderOptions, dimension);
   if (options.norms === "exact") {
     throw new RangeError('options.norms: expected "buffered", got "exact": it goes through all pending impressions at each decision');
   }
-  const norms = defaults.norms === "exact" && { norms: "buffered" };
-  const most = mostCapacity(defaults.dimension ?? 1, count);
-  const capacity = defaults.capacity !== undefined && options.capacity === undefined && defaults.capacity > most && { capacity: most };
-  const descriptor = factory({ ...given, ...norms, ...capacity });
+  const { dimension: own = 1, capacity = 0 } = described.options as { readonly dimension?: number; readonly capacity?: number };
+  const most = mostCapacity(own, count);
+  const isBounded = options.capacity !== undefined || capacity <= most;
+  const descriptor = isBounded ? described : describePolicy(factory, { ...options, capacity: most }, encoderOptions, dimension);
   checkSize(descriptor.options, count);
   return descriptor;
-}
-
-function takesFeatures(factory: PolicyFactory<object>, options: object): boolean {
-  try {
-    return "dimension" in factory(options).options;
-  } catch (error) {
-    // The second call names any other option that is missing.
-    return (error as Error).message.startsWith("dimension:");
-  }
 }
 
 /** The part of a configuration that learnt state depends on. */
@@ -266,14 +248,10 @@ export async function startModel(config: ModelConfig): Promise<Policies> {
   return started;
 }
 
-/**
- * Tells policies what the components of features mean under a configuration. A catalogue may have extended the encoder's vocabulary. Numbers
- * are main effects of actions, as nobody says what they mean.
- */
+/** Tells policies what the components of features mean under a configuration. A catalogue may have extended the encoder's vocabulary. */
 export function regroup(policies: Policies, config: Pick<ModelConfig, "encoder">): void {
   if (!isEncodable(config)) return;
-  const blocks = config.encoder && encoder(config.encoder).blocks;
-  for (const { policy } of policies) if (policy.dimension > 0) policy.regroup(blocks ?? new Array(policy.dimension).fill(1));
+  for (const { policy } of policies) tellBlocks(policy, config.encoder);
 }
 
 /** Whether this version of the code has the encoder that made the model's features. */

@@ -1,14 +1,14 @@
 // Reads the random lists of a log, and lets the SDK estimate examination from them.
 
+import type { Policy } from "afterclick";
 import {
   type ExaminationEstimate,
   estimateExamination,
   isTooFew,
   type LoggedItem,
   type LoggedList,
-  type Policy,
   type TooFew,
-} from "afterclick";
+} from "afterclick/research";
 import { isRandomList } from "../../domain/decision/random-list.ts";
 import { compareClickModels, type RandomList } from "../../domain/figures/click-models.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";

@@ -1,6 +1,6 @@
 // Explains one impression: the decision of its time, and what the model believes now.
 
-import type { Choice } from "afterclick";
+import type { Choice } from "afterclick/research";
 import { beliefsOf } from "../../domain/decision/belief.ts";
 import { among, type Offer, offerOf } from "../../domain/decision/offer.ts";
 import type { Served } from "../../domain/decision/served.ts";

@@ -1,6 +1,6 @@
 // The impressions and conversions that a figure of delays may use, by the moment until which conversions are reported.
 
-import { DelayEstimate, type DelayedConversion } from "afterclick";
+import { DelayEstimate, type DelayedConversion } from "afterclick/research";
 import type { GroupCounts } from "../../domain/figures/product-group.ts";
 import type { GoalCounts, StepCounts } from "../../rpc/model-counts.ts";
 

@@ -1,6 +1,6 @@
 // Figures about delays: pending impressions by age, laws of delays, and alarms for silence.
 
-import { type DelayDistribution, DelayEstimate, type Expected, tooFew } from "afterclick";
+import { type DelayDistribution, DelayEstimate, type Expected, tooFew } from "afterclick/research";
 import { reportTimeOf } from "../../../src/values/report-time.ts";
 import { addedReports, completeUntil, lastUpload } from "../../domain/figures/reports.ts";
 import { type Windows, windowOf } from "../../domain/model/goals.ts";

@@ -1,6 +1,6 @@
 // Holds the model of a learner, and makes objects of its configuration once for each version of it.
 
-import type { Featurizer } from "../../../src/publication/featurizer.ts";
+import type { Featurizer } from "afterclick/research";
 import type { Timing } from "../../domain/impression/bucket.ts";
 import { EncodingReport } from "../../domain/model/encoding.ts";
 import { featurizer, type ModelConfig } from "../../domain/model/model.ts";

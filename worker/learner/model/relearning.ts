@@ -1,6 +1,6 @@
 // Learns the log again under another configuration, in small steps beside the old model, which serves meanwhile.
 
-import type { Featurizer } from "../../../src/publication/featurizer.ts";
+import type { Featurizer } from "afterclick/research";
 import { Catalogue, type CatalogueChange, changedBy } from "../../domain/catalogue/catalogue.ts";
 import { Fold } from "../../domain/conversion/fold.ts";
 import { refusal } from "../../domain/conversion/refusal.ts";

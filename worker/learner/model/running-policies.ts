@@ -1,7 +1,7 @@
 // Starts, restores and replaces the policies of a learner, and says what serves while their state cannot be read.
 
 import { SnapshotError } from "afterclick";
-import type { Featurizer } from "../../../src/publication/featurizer.ts";
+import type { Featurizer } from "afterclick/research";
 import type { Served } from "../../domain/decision/served.ts";
 import { unlearnt } from "../../domain/decision/unlearnt-model.ts";
 import { shardOf } from "../../domain/ids/shard.ts";

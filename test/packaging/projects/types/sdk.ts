@@ -1,8 +1,9 @@
-import { type Decision, encoder, otfLinTs, Recommender, type UnsupportedError } from "afterclick";
+import { type Decision, encoder, Model, otfLinTs, type Recommendation, Recommender, type UnsupportedError } from "afterclick";
 import { afterclick } from "afterclick/client";
 import core from "afterclick/core.wasm";
 import linear from "afterclick/linear.wasm";
 import { type LocalModel, OwnModel, PublishedModel } from "afterclick/local";
+import { type Families, families, NamedModel } from "afterclick/research";
 import * as slim from "afterclick/slim";
 
 export async function decide(): Promise<Decision> {
@@ -12,6 +13,17 @@ export async function decide(): Promise<Decision> {
   otfLinTs({ dimensions: 8 });
   return recommender.recommend({ candidates: [{ id: "a", features: encode({ action: { brand: "Acme" } }) }], now: 0 });
 }
+
+export async function decideByName(kept?: Uint8Array): Promise<Recommendation> {
+  const actions = [{ id: "boots", features: { brand: "Acme", price: 120 } }, { id: "hat" }];
+  const encoder = { numeric: { price: { min: 0, max: 200 } } };
+  const model: Model = kept ? await Model.restore(kept) : await Model.create({ window: { ms: 1000 }, actions, encoder });
+  // @ts-expect-error: no such option.
+  await Model.create({ window: { ms: 1000 }, products: actions });
+  return model instanceof NamedModel ? model.recommend({ context: { country: "PT" }, limit: 2, now: 0 }) : model.recommend();
+}
+
+export const oneOfEach: Families = families({ of: [0, 0, 1], room: [1, 1] });
 
 export async function decideLocally(): Promise<string> {
   const shop = await PublishedModel.open({ url: "https://worker.example", model: "shop", key: "pk", policies: [otfLinTs] });

@@ -1,4 +1,4 @@
-import { CLOCK_TOLERANCE_MS, ENCODER_VERSION } from "afterclick";
+import { CLOCK_TOLERANCE_MS, ENCODER_VERSION } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { LogMismatch } from "../../../../cli/log/event-line.ts";
 import { textsOf } from "../../../support/logs/log-lines.ts";

@@ -1,4 +1,5 @@
-import { bpe, bpeDelay, gaussianProcess, matern52, type Policy, Recommender } from "afterclick";
+import { bpe, bpeDelay, matern52, type Policy, Recommender } from "afterclick";
+import { gaussianProcess } from "afterclick/research";
 import { expect, it } from "vitest";
 
 const points = Array.from({ length: 12 }, (_, i) => [i / 8]);

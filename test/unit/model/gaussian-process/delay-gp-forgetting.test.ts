@@ -1,4 +1,5 @@
-import { type AppendedImpression, additiveMatern32, delayGpTs, delayGpUcb, gaussianProcess, type Policy } from "afterclick";
+import { delayGpTs, delayGpUcb, type Policy } from "afterclick";
+import { type AppendedImpression, additiveMatern32, gaussianProcess } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { solved } from "../../../support/reference/dense.ts";
 import { running } from "../../../support/running.ts";

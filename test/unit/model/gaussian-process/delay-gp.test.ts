@@ -1,15 +1,5 @@
-import {
-  type AppendedImpression,
-  additiveMatern32,
-  delayGpTs,
-  delayGpUcb,
-  gaussianProcess,
-  NumericalError,
-  type Policy,
-  policies,
-  Recommender,
-  type Window,
-} from "afterclick";
+import { delayGpTs, delayGpUcb, NumericalError, type Policy, policies, Recommender, type Window } from "afterclick";
+import { type AppendedImpression, additiveMatern32, gaussianProcess } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { running } from "../../../support/running.ts";
 import { stream } from "../../../support/scenario.ts";

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { type AppendedImpression, additiveMatern32, delayGpUcb, gaussianProcess, type Kernel, type Policy, Recommender } from "afterclick";
+import { delayGpUcb, type Policy, Recommender } from "afterclick";
+import { type AppendedImpression, additiveMatern32, gaussianProcess, type Kernel } from "afterclick/research";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Core, instantiate, type KernelSpec } from "../../../../src/core/core.ts";
 import { fitted, mostProbable } from "../../../../src/model/gaussian-process/hyperparameters.ts";

@@ -1,4 +1,5 @@
-import { type AppendedImpression, miniGpUcb, Recommender, squaredExponential } from "afterclick";
+import { miniGpUcb, Recommender, squaredExponential } from "afterclick";
+import type { AppendedImpression } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../../../src/simulation/stream.ts";
 

@@ -1,4 +1,5 @@
-import { gaussianProcess, matern52, squaredExponential } from "afterclick";
+import { matern52, squaredExponential } from "afterclick";
+import { gaussianProcess } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../../support/scenario.ts";
 

@@ -1,4 +1,5 @@
-import { gaussianProcess, linear, matern52, miniGpEi, miniGpUcb, type Policy, type PolicyDescriptor, Recommender } from "afterclick";
+import { linear, matern52, miniGpEi, miniGpUcb, type Policy, type PolicyDescriptor, Recommender } from "afterclick";
+import { gaussianProcess } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 
 const points = Array.from({ length: 12 }, (_, i) => [i / 8]);

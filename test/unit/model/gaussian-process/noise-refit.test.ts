@@ -1,15 +1,5 @@
-import {
-  type GaussianProcess,
-  gaussianProcess,
-  gpBts,
-  gpBucb,
-  gpEi,
-  gpTsSdf,
-  gpUcb,
-  gpUcbSdf,
-  Recommender,
-  squaredExponential,
-} from "afterclick";
+import { gpBts, gpBucb, gpEi, gpTsSdf, gpUcb, gpUcbSdf, Recommender, squaredExponential } from "afterclick";
+import { type GaussianProcess, gaussianProcess } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { stream } from "../../../../src/simulation/stream.ts";
 

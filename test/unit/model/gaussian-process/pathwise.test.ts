@@ -1,4 +1,5 @@
-import { gaussianProcess, gpTsSdf, matern52 } from "afterclick";
+import { gpTsSdf, matern52 } from "afterclick";
+import { gaussianProcess } from "afterclick/research";
 import { expect, it } from "vitest";
 import { stream } from "../../../../src/simulation/stream.ts";
 

@@ -1,4 +1,5 @@
-import { type GaussianProcess, gaussianProcess, squaredExponential } from "afterclick";
+import { squaredExponential } from "afterclick";
+import { type GaussianProcess, gaussianProcess } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 
 // A refit uses results of earlier ones. This must not change its result.

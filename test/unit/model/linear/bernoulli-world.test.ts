@@ -1,4 +1,5 @@
-import { type AppendedImpression, delayGpTs, delayGpUcb, type Policy, Recommender } from "afterclick";
+import { delayGpTs, delayGpUcb, type Policy, Recommender } from "afterclick";
+import type { AppendedImpression } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { running } from "../../../support/running.ts";
 import { stream } from "../../../support/scenario.ts";

@@ -1,4 +1,5 @@
-import { type DelayLinUcbOptions, delayLinTs, delayLinUcb, Recommender, type Window } from "afterclick";
+import { delayLinTs, delayLinUcb, Recommender, type Window } from "afterclick";
+import type { DelayLinUcbOptions } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { dot, type PlainPrior, PlainRidge } from "../../../support/reference/plain-ridge.ts";
 import { dyadicVectors, stream } from "../../../support/scenario.ts";

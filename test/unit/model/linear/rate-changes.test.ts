@@ -1,4 +1,5 @@
-import { type DelayLinTsOptions, delayLinTs, delayLinUcb, type Policy, policies, Recommender } from "afterclick";
+import { delayLinTs, delayLinUcb, type Policy, policies, Recommender } from "afterclick";
+import type { DelayLinTsOptions } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { freshCore } from "../../../support/core.ts";
 import { contentsOf, crafted } from "../../../support/crafted/crafted.ts";

@@ -1,4 +1,5 @@
-import { type AppendedImpression, delayedZooming, dlpp, type Policy, type PolicyDescriptor, Recommender } from "afterclick";
+import { delayedZooming, dlpp, type Policy, type PolicyDescriptor, Recommender } from "afterclick";
+import type { AppendedImpression } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { dyadicVectors, stream } from "../../../support/scenario.ts";
 

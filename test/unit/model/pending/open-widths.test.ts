@@ -1,14 +1,5 @@
-import {
-  type AppendedImpression,
-  type GaussianProcess,
-  gaussianProcess,
-  gpUcbSdf,
-  otfLinTs,
-  otfLinUcb,
-  Recommender,
-  squaredExponential,
-  type Window,
-} from "afterclick";
+import { gpUcbSdf, otfLinTs, otfLinUcb, Recommender, squaredExponential, type Window } from "afterclick";
+import { type AppendedImpression, type GaussianProcess, gaussianProcess } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { Ridge } from "../../../../src/model/linear/ridge.ts";
 import { DelayedPosterior } from "../../../../src/model/pending/delayed-posterior.ts";

@@ -1,18 +1,15 @@
 import {
   bestsellers,
-  type Estimate,
   evaluate,
   evaluateLists,
-  families,
   type LoggedDecision,
-  type LoggedItem,
-  type LoggedList,
   merge,
   type PolicyDescriptor,
   policies,
   Recommender,
   uniform,
 } from "afterclick";
+import { type Estimate, families, type LoggedItem, type LoggedList } from "afterclick/research";
 import { expect, it } from "vitest";
 import type { BestsellersOptions } from "../../../../src/policy/recommended/bestsellers.ts";
 

@@ -1,6 +1,6 @@
 // Makes the rows of impressions that were decided elsewhere, and refuses those that the model cannot take.
 
-import { type Featurizer, toDyadic } from "../../../../src/publication/featurizer.ts";
+import { type Featurizer, toDyadic } from "afterclick/research";
 import {
   checkPageActions,
   checkPagePoints,

@@ -1,5 +1,5 @@
+import { featurizer } from "afterclick/research";
 import { describe, expect, it } from "vitest";
-import { featurizer } from "../../../src/publication/featurizer.ts";
 
 const options = { dimension: 16, interactions: "all" } as const;
 const actions = [{ id: "boots", features: { brand: "Acme" } }];

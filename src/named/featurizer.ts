@@ -1,15 +1,24 @@
 // Features of a model as vectors, in the same way for learner, isolates and pages.
 
-import { type Encoder, type EncoderOptions, encoder, type NamedFeatures, type Points, SnapshotError } from "afterclick";
+import { type Encoder, type EncoderOptions, encoder } from "../encoding/encoder.ts";
+import type { Points } from "../encoding/points.ts";
+import type { NamedFeatures } from "../encoding/terms.ts";
+import { SnapshotError } from "../values/errors.ts";
 
 /** Features by name if the model has an encoder, otherwise as numbers. */
 export type Features = NamedFeatures | readonly number[];
 
+/** What can be shown: a product, an article, an offer. */
 export interface Action {
   readonly id: string;
   readonly features?: Features;
   /** An action that is not available is never served. Default true. */
   readonly available?: boolean;
+}
+
+/** Whether an action may be shown. */
+export function isAvailable({ available }: Action): boolean {
+  return available !== false;
 }
 
 /** Turns a context and actions into the feature vectors of a model. All entries are multiples of 2^-12. */

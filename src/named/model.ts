@@ -1,0 +1,29 @@
+import { policies } from "../policy/table.ts";
+import { type ModelOptions, NamedModel } from "./named-model.ts";
+
+/** A recommender of actions with named features, with a catalogue, and with the defaults of a worker's model. */
+export type Model = NamedModel;
+
+/** Makes models. One of them needs no dimension and no encoder: named features, all of whose interactions it learns. */
+export const Model = {
+  /**
+   * Creates a model without impressions.
+   *
+   * @example
+   * const model = await Model.create({ window: { ms: 7 * 86_400_000 }, actions: [{ id: "boots", features: { brand: "Acme" } }, { id: "hat" }] });
+   * const { actions } = model.recommend({ context: { country: "PT" }, limit: 2, now: 1_700_000_000_000 });
+   * model.convert({ impressionId: actions[0].impressionId, at: 1_700_000_100_000 });
+   * @throws {TypeError | RangeError} naming the option.
+   */
+  create: (options: ModelOptions, host?: { readonly module?: WebAssembly.Module }): Promise<Model> =>
+    NamedModel.create(options, { ...host, policies }),
+
+  /**
+   * Restores a model from its snapshot, which holds encoder, options and catalogue. Its decisions are identical to those of the original.
+   *
+   * @throws {SnapshotError} as `Recommender.restore`; code `version` also for features of another version of the encoder, `no-model` for the
+   * snapshot of a `Recommender`.
+   */
+  restore: (bytes: Uint8Array, host?: { readonly module?: WebAssembly.Module }): Promise<Model> =>
+    NamedModel.restore(bytes, { ...host, policies }),
+};
