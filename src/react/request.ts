@@ -9,11 +9,13 @@ export interface Question {
   /** Only these actions of the worker's catalogue are candidates. Default: all. */
   readonly actions?: readonly { readonly id: string }[];
   readonly exclude?: readonly string[];
-  readonly filter?: Readonly<Record<string, Feature | { readonly min?: number; readonly max?: number }>>;
+  readonly filter?: Filter;
   readonly pin?: readonly { readonly action: string; readonly place: number }[];
   readonly maxPer?: { readonly attribute: string; readonly count: number };
+  readonly boost?: readonly { readonly filter: Filter; readonly by: number }[];
 }
 
+type Filter = Readonly<Record<string, Feature | { readonly min?: number; readonly max?: number }>>;
 type Feature = string | number | boolean | readonly string[];
 
 /** A worker, and a key for it. */
@@ -79,9 +81,9 @@ export async function ask(
     if (!response.ok) throw new Error(`the worker answered ${response.status}: ${text.slice(0, 200)}`);
     return { actions: listIn(text) };
   } catch (error) {
-    const { digest, message } = request.signal.aborted ? request.signal.reason : (error as Error & { digest?: string });
     // Next.js ends a static rendering so.
-    if (digest !== undefined) throw error;
+    if ((error as { readonly digest?: string }).digest !== undefined) throw error;
+    const { message } = request.signal.aborted ? request.signal.reason : (error as Error);
     return { actions: [], error: message };
   } finally {
     clearTimeout(timer);

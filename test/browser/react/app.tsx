@@ -1,7 +1,7 @@
 /** @jsxImportSource react */
 // A page of a shop that the tests drive: `show` renders it with other props.
 import { Afterclick, Impression, type RecommendationsOptions, useRecommendations } from "afterclick/react";
-import { type ReactNode, StrictMode, useRef } from "react";
+import { type ComponentPropsWithRef, type ReactNode, StrictMode, useRef } from "react";
 import { createPortal } from "react-dom";
 import { createRoot, hydrateRoot } from "react-dom/client";
 import { renderToString } from "react-dom/server.browser";
@@ -18,6 +18,9 @@ export interface Props {
   readonly lists: readonly (Options & { readonly goal?: string | null; readonly portal?: boolean })[];
 }
 
+/** A component instead of an element. */
+const Card = (props: ComponentPropsWithRef<"li">): ReactNode => <li {...props} data-card="" />;
+
 function List({ goal, portal, ...options }: Props["lists"][number]): ReactNode {
   const { items, status, error } = useRecommendations({ fallback: products, ...options });
   const first = useRef<HTMLLIElement>(null);
@@ -26,7 +29,7 @@ function List({ goal, portal, ...options }: Props["lists"][number]): ReactNode {
     <section data-status={status} data-error={error?.message}>
       <ul>
         {items.map((item, place) => (
-          <Impression key={item.id} of={item} as="li" goal={goal} ref={place === 0 ? first : undefined} className="card">
+          <Impression key={item.id} of={item} as={portal ? Card : "li"} goal={goal} ref={place === 0 ? first : undefined} className="card">
             <a href="#product">{item.isPlaceholder ? "..." : item.title}</a>
             <p onPointerDown={mark}>{item.impressionId}</p>
           </Impression>

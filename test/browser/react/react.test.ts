@@ -366,11 +366,12 @@ const suite = (): void => {
     await expect.poll(() => shop.titles(), soon).toEqual(["The hat"]);
   });
 
-  it("reports from a portal, by another goal or none, and gives the element to the ref", async ({ shop, expect }) => {
+  it("reports from a portal, from a component, by another goal or none, and gives the element to the ref", async ({ shop, expect }) => {
     await shop.start({ portal: true, goal: "open" }, { goal: null, context: { page: "other" } });
     await expect.poll(() => shop.page.locator("li").count(), soon).toBe(6);
     await expect.poll(() => shop.status(1), soon).toBe("ready");
     await shop.page.locator("body > section li p").nth(1).dispatchEvent("pointerdown");
+    expect(await shop.page.locator("[data-card]").count()).toBe(3);
     expect(await shop.page.locator("body > section li").first().getAttribute("data-first")).toBe("");
     for (const place of ["main", "body >"]) await shop.page.locator(`${place} section li a`).first().click();
     await expect.poll(() => shop.reached, soon).toEqual([expect.stringMatching(/-scarf open$/)]);
