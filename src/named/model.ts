@@ -1,5 +1,16 @@
+import type { PolicyFactory } from "../policy/rule.ts";
 import { policies } from "../policy/table.ts";
-import { type ModelOptions, NamedModel } from "./named-model.ts";
+import { type Host, type ModelOptions, NamedModel } from "./named-model.ts";
+
+/** What a model needs of its host. */
+interface ModelHost {
+  /** Factories of your own, beside those of `afterclick`. */
+  readonly policies?: readonly PolicyFactory[];
+  /** A compiled core.wasm, for hosts that load it themselves. */
+  readonly module?: WebAssembly.Module;
+}
+
+const withOwn = ({ policies: own = [], module }: ModelHost = {}): Host => ({ policies: [...policies, ...own], module });
 
 /** A recommender of actions with named features, with a catalogue, and with the defaults of a worker's model. */
 export type Model = NamedModel;
@@ -15,8 +26,7 @@ export const Model = {
    * model.convert({ impressionId: actions[0].impressionId, at: 1_700_000_100_000 });
    * @throws {TypeError | RangeError} naming the option.
    */
-  create: (options: ModelOptions, host?: { readonly module?: WebAssembly.Module }): Promise<Model> =>
-    NamedModel.create(options, { ...host, policies }),
+  create: (options: ModelOptions, host?: ModelHost): Promise<Model> => NamedModel.create(options, withOwn(host)),
 
   /**
    * Restores a model from its snapshot, which holds encoder, options and catalogue. Its decisions are identical to those of the original.
@@ -24,6 +34,5 @@ export const Model = {
    * @throws {SnapshotError} as `Recommender.restore`; code `version` also for features of another version of the encoder, `no-model` for the
    * snapshot of a `Recommender`.
    */
-  restore: (bytes: Uint8Array, host?: { readonly module?: WebAssembly.Module }): Promise<Model> =>
-    NamedModel.restore(bytes, { ...host, policies }),
+  restore: (bytes: Uint8Array, host?: ModelHost): Promise<Model> => NamedModel.restore(bytes, withOwn(host)),
 };

@@ -43,7 +43,15 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "src/values": ["type src/core"],
   "src/ledger": ["src/values", "src/model", "src/model/delay", "type src/model/goals"],
   "src/entry": ["src/values/errors.ts"],
-  "src/named": ["src/values", "src/encoding", "type src/ledger", "src/model/delay", "src/policy", "src/recommender.ts"],
+  "src/named": [
+    "src/values",
+    "src/encoding",
+    "type src/evaluation/log",
+    "type src/ledger",
+    "src/model/delay",
+    "src/policy",
+    "src/recommender.ts",
+  ],
   src: [
     "#core-module",
     "src/named",
