@@ -4,10 +4,11 @@ import { Catalogue } from "../domain/catalogue/catalogue.ts";
 import { type CatalogueRecord, decodeRecord, recorded } from "../domain/catalogue/catalogue-record.ts";
 import { Answered } from "../domain/decision/answered.ts";
 import { decide } from "../domain/decision/decision.ts";
+import { type Seen, withLeftOut } from "../domain/decision/left-out.ts";
 import type { Served } from "../domain/decision/served.ts";
 import { unlearnt } from "../domain/decision/unlearnt-model.ts";
 import { homeOf } from "../domain/ids/home.ts";
-import { giverOf, type KeyHashes } from "../domain/ids/join-key.ts";
+import { counted, giverOf, type KeyHashes } from "../domain/ids/join-key.ts";
 import { shardName } from "../domain/ids/shard.ts";
 import { EVERYTHING, isKept, NONE, type Sampling, sampled, UNLEARNT } from "../domain/impression/sampling.ts";
 import { featurizer, isEncodable, type ModelConfig } from "../domain/model/model.ts";
@@ -27,6 +28,8 @@ const FRESH_MS = 10_000;
 /** How long an isolate waits for that, and when it asks again if the learner did not answer, in ms. */
 const PATIENCE_MS = 1000;
 const RETRY_MS = 1000;
+/** How long a decision waits for what its visitor has seen, in ms. */
+const SEEN_PATIENCE_MS = 300;
 /** An isolate takes newer publications and catalogues from the learner once in each of these intervals of the clock, in ms. */
 const CATCH_UP_MS = 1000;
 
@@ -72,10 +75,12 @@ export class ModelCache {
     // No retry: if the learner decided and its answer was lost, a second call would show another list.
     if (!served) return learner(env, this.#model, (stub) => stub.recommend(request), { retry: false });
     try {
-      const { repeat } = request;
+      const { repeat, keys } = request;
       // A newer catalogue may not have the same actions.
       const name = repeat && `${repeat} ${generation} ${catalogue.version}`;
-      const decided = () => this.#decide(env, context, { generation, served: { ...served, catalogue } }, request);
+      const seen =
+        served.config.leaveOut && !request.unlearnt && keys.backend.length > 0 ? await this.#seen(env, served, request) : undefined;
+      const decided = () => this.#decide(env, context, { generation, served: { ...served, catalogue } }, request, seen);
       return this.#answered.once(name, Date.now(), decided);
     } catch (error) {
       // A newer catalogue or configuration may allow the request.
@@ -89,10 +94,12 @@ export class ModelCache {
     context: Background,
     { served, generation }: { readonly served: Served; readonly generation: number },
     { defer, asker, keys, unlearnt, ...request }: RecommendRequest,
+    seen?: readonly Seen[],
   ): Recommendation {
     const now = Date.now();
     const { config, version } = served;
-    const { shownAt, arm, rows: all, actions } = decide(served, request, keys, now, generation);
+    const asked = seen ? withLeftOut(served, request, seen, now) : request;
+    const { shownAt, arm, rows: all, actions } = decide(served, asked, keys, now, generation);
     const { byPage, repeat } = request;
     const shard = this.#shardOf(all[0]?.keys ?? [], config.shards, repeat);
     const inForce = byPage && config.pageShare === 0 ? NONE : (this.#samplings[shard] ?? EVERYTHING)[giverOf(byPage)];
@@ -102,6 +109,22 @@ export class ModelCache {
     if (this.#outboxOf(shard).put(shown, now)) context.waitUntil(this.#registerAll(env, shard));
     const { policy, window } = config;
     return { generation, sampling, modelVersion: version, policy, arm, windowEndsAt: shownAt + window.ms, shard, actions };
+  }
+
+  /** What the visitor of a request has seen. Undefined if the learner does not answer soon: a list matters more than its rule. */
+  async #seen(env: Environment, { config }: Pick<Served, "config">, request: RecommendRequest): Promise<readonly Seen[] | undefined> {
+    const { keys, byPage, repeat } = request;
+    const now = Date.now();
+    if (!config.leaveOut?.bought && !config.leaveOut?.shown) return undefined;
+    if (Math.abs(now - this.#failedAt) < RETRY_MS) return undefined;
+    const own = counted(keys, byPage, config.pageKeys);
+    const question = { keys: own.flat(), byPage };
+    const name = shardName(this.#model, this.#shardOf(own, config.shards, repeat));
+    const asked = learner(env, name, (stub) => stub.seen(question), { retry: false }).catch(() => undefined);
+    const known = await Promise.race([asked, scheduler.wait(SEEN_PATIENCE_MS)]);
+    if (known) return [...known, ...this.#outboxes.flatMap((outbox) => outbox.seen(question))];
+    this.#failedAt = now;
+    return undefined;
   }
 
   /** The shard of a decision: the home of its first join key, so that most conversions find their impressions there. */

@@ -1,9 +1,10 @@
 // Sends what an isolate has shown to the learner, after the answer and many decisions at once.
 
+import type { Seen } from "../domain/decision/left-out.ts";
 import { encodeBlock, MOST_ROWS } from "../domain/impression/block.ts";
 import type { ImpressionRow } from "../domain/impression/impression.ts";
 import { Problem } from "../protocol/problem.ts";
-import type { ShownBatch, ShownDecision } from "../rpc/message.ts";
+import type { SeenQuestion, ShownBatch, ShownDecision } from "../rpc/message.ts";
 
 /** How long an isolate gathers impressions before it registers them, in ms. */
 const GATHER_MS = 50;
@@ -57,6 +58,13 @@ export class Outbox {
     if (Math.abs(now - this.#gatheringSince) < CANCELLED_MS) return false;
     this.#gatheringSince = now;
     return true;
+  }
+
+  /** Shown impressions that wait, with one of some join keys. A page hears of those of pages alone. */
+  seen({ keys, byPage }: SeenQuestion): Seen[] {
+    const shown = this.#entries.flatMap(({ shown }) => (shown.deferred ? [] : shown.rows));
+    const own = shown.filter((row) => (row.byPage || !byPage) && row.keys.flat().some((hash) => keys.includes(hash)));
+    return own.map(({ id, action }) => ({ impression: id, action, bought: false }));
   }
 
   /** Whether something waits that no request is about to send, because a registration has failed. */

@@ -1,5 +1,6 @@
 import * as v from "valibot";
-import { actionId, finite, goal, optional, record, strictObject, text, wholeNumber } from "./forms.ts";
+import { actionId, finite, goal, list, optional, record, strictObject, text, wholeNumber } from "./forms.ts";
+import { MOST_LEFT_OUT } from "./most.ts";
 import { place, probability, restrictions } from "./schema.ts";
 
 // How an impression was decided, as the log and answers state it.
@@ -7,7 +8,11 @@ import { place, probability, restrictions } from "./schema.ts";
 const count = wholeNumber(0, Number.MAX_SAFE_INTEGER);
 
 /** Restrictions that a request puts on a decision. The length of the list is absent without pins and bounds. */
-const asked = strictObject(optional(restrictions));
+const asked = strictObject({
+  ...optional(restrictions),
+  /** Candidates that the model left out, as the visitor had bought them or seen them often. */
+  leftOut: v.optional(list(actionId, MOST_LEFT_OUT)),
+});
 
 export const decision = {
   score: finite,

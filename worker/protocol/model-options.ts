@@ -84,6 +84,10 @@ const prior = strictObject({
   from: v.optional(wholeNumber(0, 2 ** 47)),
   until: v.optional(wholeNumber(0, 2 ** 47)),
 });
+const leaveOut = strictObject({
+  bought: v.optional(choice([v.boolean(), goal], (input) => (typeof input === "string" ? goal : v.boolean()))),
+  shown: v.optional(strictObject({ times: wholeNumber(1, 100), within: duration(1000, 30 * DAY_MS) })),
+});
 const shadow = { name: goal, policy: text(64) };
 const limits = {
   open: wholeNumber(1, MOST_SHARDS * MOST_OPEN),
@@ -127,6 +131,8 @@ export const modelOptions = {
   holdout: { schema: share(0.5), default: 0, change: "nothing" },
   minimumShare: { schema: share(0.5), default: 0, change: "nothing" },
   defaultAction: { schema: v.nullable(actionId), default: null, change: "nothing" },
+  // Absent, or without parts: nothing is left out.
+  leaveOut: { schema: leaveOut, stored: v.optional(leaveOut), change: "nothing" },
   shards: { schema: wholeNumber(1, MOST_SHARDS), default: 1, change: "growth" },
   // `withDefaults` has fewer open impressions for a Gaussian process.
   limits: {
@@ -207,6 +213,8 @@ export const MEANINGS: Readonly<Record<OptionName, string>> = {
     "Share of lists in random order, up to 0.5: a control group for the lift on the dashboard, which compares rates within each share.",
   minimumShare: "Least probability of each candidate at the first place, up to 0.5.",
   defaultAction: "Action to serve when no candidate is left, whatever the filter. `null` for none.",
+  leaveOut:
+    '`{ "bought": "purchase", "shown": { "times": 3, "within": { "ms": 86400000 } } }`: [what a visitor has bought, or seen often](#leave-out-what-a-visitor-has-bought), is left out of requests with join keys. `bought`: the goal of a purchase, or `true` for any conversion with a positive reward. `{}` takes the rule back.',
   shards:
     "Learners that share the model's events, up to 32. Each learner [takes its part](sizing.md#several-learners). Only for policies whose state is a sum: `delay-lin-ts`, `delay-lin-ucb` and `bestsellers`.",
   limits:
@@ -236,6 +244,7 @@ export const DEFAULT_TEXTS: Readonly<Partial<Record<OptionName, string>>> = {
   goals: "every goal, with weight 1",
   examination: "every place is examined",
   prior: "nothing is known",
+  leaveOut: "nothing is left out",
   shadows: "none",
   serving:
     '`"learner"` for policies that decide in sequence, and for deterministic ones without a `minimumShare` and with one shard; `"edge"` for all others',

@@ -11,5 +11,8 @@ export const MOST_AMOUNT = 1e12;
 /** Most items of a list of recommendations. */
 export const MOST_PLACES = 100;
 
+/** Most products that the rule for a visitor leaves out of one list. Each of its impressions states them. */
+export const MOST_LEFT_OUT = 200;
+
 /** Most products of a prior. Those after them have sold next to nothing. */
 export const MOST_SOLD = 5000;

@@ -1,6 +1,7 @@
 // The calls of a learner by audience. Isolates of two versions use them during a deployment, so they change in both directions.
 
 import type { ConversionEvent, KeyedEvent } from "../domain/conversion/event.ts";
+import type { Seen } from "../domain/decision/left-out.ts";
 import type { KeyHashes, RequestKeys } from "../domain/ids/join-key.ts";
 import type { HeldLine } from "../domain/log/log-line.ts";
 import type { LogRow } from "../domain/log/log-row.ts";
@@ -18,6 +19,8 @@ type Answered<T> = Promise<Message.Answer<T>>;
 export interface ServingRpc {
   /** Decides, and registers each shown action as an impression. */
   recommend(request: Message.RecommendRequest): Answered<Message.Recommendation>;
+  /** What a visitor has seen, if the model leaves products out. A shard asks the others that may know. */
+  seen(question: Message.SeenQuestion): Answered<readonly Seen[]>;
   /**
    * Registers impressions that an isolate has shown. Known ones change nothing. Impressions that are too old, over a limit, or of
    * another generation are refused and counted.

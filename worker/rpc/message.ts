@@ -35,6 +35,15 @@ export interface RecommendRequest extends Omit<RecommendationsBody, "keys" | "le
   readonly asker?: string;
 }
 
+/** The join keys of a visitor, as hashes. */
+export interface SeenQuestion {
+  readonly keys: KeyHashes;
+  /** Whether a page asks. */
+  readonly byPage: boolean;
+  /** Shards that are asked already. Absent: none. */
+  readonly asked?: readonly number[];
+}
+
 export interface Recommendation {
   readonly generation: number;
   readonly sampling: number;

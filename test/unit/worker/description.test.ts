@@ -138,6 +138,7 @@ it("describes every option of a model", () => {
         "goals",
         "greedy",
         "holdout",
+        "leaveOut",
         "limits",
         "local",
         "minimumShare",

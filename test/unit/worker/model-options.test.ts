@@ -37,6 +37,7 @@ const VALUES: { readonly [Name in OptionName]-?: readonly [NonNullable<ModelBody
   holdout: [0.1, 0.2],
   minimumShare: [0.01, 0.02],
   defaultAction: ["boots", "hat"],
+  leaveOut: [{ bought: true }, { shown: { times: 3, within: { ms: 86_400_000 } } }],
   shards: [2, 3],
   limits: [{ open: 1000 }, { open: 2000 }],
   deferral: [{ ms: 1000 }, { ms: 2000 }],

@@ -23,6 +23,8 @@ export interface DecisionRequest extends Omit<RecommendationsBody, "defer" | "le
   readonly byPage?: boolean;
   /** Names the question. The same question to the same version of the model gets the same list and the same ids for a while. */
   readonly repeat?: string;
+  /** Candidates that the model leaves out, see `withLeftOut`. */
+  readonly leftOut?: string[];
 }
 
 /** For so long a repeated question gets the same ids, in ms. Its impressions are shown at the beginning of such a period. */
@@ -55,9 +57,10 @@ export interface Decided {
  * @throws {Problem} 422 if the request does not fit the model, or no candidate is left.
  */
 export function decide(served: Served, request: DecisionRequest, keys: RequestKeys, now: number, earliest = 0): Decided {
-  const { repeat } = request;
+  const { repeat, leftOut = [] } = request;
   const shownAt = repeat === undefined ? now : Math.max(earliest, now - (now % REPEAT_MS));
-  const idsOf = (count: number) => (repeat === undefined ? idsAt(shownAt, count) : idsFor(`${repeat} ${served.version}`, shownAt, count));
+  const idsOf = (count: number) =>
+    repeat === undefined ? idsAt(shownAt, count) : idsFor([repeat, served.version, ...leftOut].join(" "), shownAt, count);
   return decideAs(idsOf, served, request, keys);
 }
 
@@ -139,7 +142,7 @@ function arranged(choices: readonly Choice[], pinned: Pinned, limit: number): re
 }
 
 /** The restrictions of a request; none if it asks for the whole catalogue. */
-function askedOf({ actions, exclude, greedy, filter, pin, maxPer, boost, limit }: DecisionRequest): { readonly asked?: Asked } {
+function askedOf({ actions, exclude, greedy, filter, pin, maxPer, boost, leftOut, limit }: DecisionRequest): { readonly asked?: Asked } {
   const asked: Asked = {
     ...(actions && { actions }),
     ...(exclude.length > 0 && { exclude }),
@@ -148,6 +151,7 @@ function askedOf({ actions, exclude, greedy, filter, pin, maxPer, boost, limit }
     ...(pin && { pin }),
     ...(maxPer && { maxPer }),
     ...(boost && { boost }),
+    ...(leftOut && { leftOut }),
     // Without pins and bounds, shorter lists are the first places of longer ones.
     ...((pin ?? maxPer) && { limit }),
   };

@@ -7,6 +7,7 @@ import type { Candidates, Catalogue } from "../catalogue/catalogue.ts";
 import { attributeTypes, checkAttribute, type MayName, matcher, valuesOf } from "../catalogue/filter.ts";
 import { checkPageActions, checkPagePoints } from "../catalogue/page-rules.ts";
 import { checkCandidates } from "../model/capacity.ts";
+import type { ModelConfig } from "../model/model.ts";
 import type { Served } from "./served.ts";
 
 /** The candidates of a decision. */
@@ -33,6 +34,8 @@ export type Restrictions = Pick<
   "context" | "actions" | "exclude" | "filter" | "pin" | "maxPer" | "boost" | "limit"
 > & {
   readonly byPage?: boolean;
+  /** Candidates that the model leaves out. They may be pinned. */
+  readonly leftOut?: readonly string[];
 };
 
 /** A request for fewer than one in this many catalogue actions turns only those into vectors. */
@@ -47,7 +50,7 @@ export function restricted(served: Served, request: Restrictions): Restricted {
   const { catalogue, config } = served;
   const { context, actions, byPage } = request;
   if (byPage && actions) checkPageActions(actions, catalogue, config);
-  const mayName = byPage ? (name: string) => config.pageAttributes?.includes(name) ?? !catalogue.hides(name) : undefined;
+  const mayName = byPage ? mayNameOf(catalogue, config) : undefined;
   const { pins, candidates, bounds, boosts } = freeCandidates(catalogue, request, mayName);
   checkCandidates(config, candidates.actions.length);
   const pinned = pinnedOffer(served, context, pins, byPage);
@@ -64,6 +67,11 @@ export function restricted(served: Served, request: Restrictions): Restricted {
   return { arm: "default", ...offerOf(served, context, { actions: [catalogue.named(defaultAction)], places: null }), pinned };
 }
 
+/** Which attributes a page may name. */
+export function mayNameOf(catalogue: Catalogue, { pageAttributes }: ModelConfig): MayName {
+  return (name) => pageAttributes?.includes(name) ?? !catalogue.hides(name);
+}
+
 /** The candidates for the places without pins. @param mayName which attributes a page may name. */
 export function freeCandidates(catalogue: Catalogue, request: Omit<Restrictions, "context" | "byPage">, mayName?: MayName) {
   const { maxPer } = request;
@@ -71,11 +79,7 @@ export function freeCandidates(catalogue: Catalogue, request: Omit<Restrictions,
     checkAttribute("maxPer.attribute", maxPer.attribute, attributeTypes(request.actions ?? [], catalogue.types), mayName);
   }
   const pins = pinsOf(catalogue, request, mayName !== undefined);
-  const candidates = catalogue.candidates(
-    request,
-    Array.from(pins.values(), ({ id }) => id),
-    mayName,
-  );
+  const candidates = catalogue.candidates(request, [...Array.from(pins.values(), ({ id }) => id), ...(request.leftOut ?? [])], mayName);
   const free = maxPer ? withinFamilies(candidates, maxPer, pins) : { candidates };
   const boosts = request.boost && boostsOf(catalogue, request, free.candidates, mayName);
   return { pins, ...free, boosts };

@@ -93,6 +93,7 @@ async function served(config: ModelConfig, asked: ModelBody["serving"]): Promise
     throw new Problem(422, `prior: expected none, as ${config.policy} takes no prior`);
   }
   checkShards(config, started, asked);
+  checkLeaveOut(config, policy.hasDomain);
   // A deterministic policy shows everybody the same list until the next publication. Isolates serve it only on request.
   const isSpread = config.shards > 1 || !deterministic || config.minimumShare > 0;
   const serving = sequential === undefined && isSpread ? "edge" : "learner";
@@ -115,6 +116,16 @@ function checkShards({ shards, limits }: ModelConfig, started: Policies, asked: 
     throw new Problem(422, `shards: expected 1, as the state of ${policy.id} is not a sum: several learners need ${expected}`);
   }
   if (asked === "learner") throw new Problem(422, 'shards: expected 1 with "serving": "learner", as one learner makes every decision');
+}
+
+/** @throws {Problem} 422 if nothing could be left out of a list, or no goal is the purchase. */
+function checkLeaveOut({ leaveOut, policy, local, goals }: ModelConfig, hasDomain: boolean): void {
+  if (!leaveOut) return;
+  if (hasDomain) throw new Problem(422, `leaveOut: expected none, as ${policy} chooses in its own domain`);
+  if (local) throw new Problem(422, "leaveOut: expected none in a local model, as pages that decide know nothing of a visitor's purchases");
+  const { bought } = leaveOut;
+  if (typeof bought !== "string" || (goals && Object.hasOwn(goals, bought))) return;
+  throw new Problem(422, `leaveOut.bought: expected true or a declared goal, got ${bought}${didYouMean(bought, Object.keys(goals ?? {}))}`);
 }
 
 /** @throws {Problem} 422 if pages cannot decide by the model, or its posterior would reveal single impressions. */

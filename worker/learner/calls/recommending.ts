@@ -2,12 +2,14 @@
 
 import { Answered } from "../../domain/decision/answered.ts";
 import { decide } from "../../domain/decision/decision.ts";
-import { giverOf } from "../../domain/ids/join-key.ts";
+import { withLeftOut } from "../../domain/decision/left-out.ts";
+import { counted, giverOf } from "../../domain/ids/join-key.ts";
 import type { ImpressionRow } from "../../domain/impression/impression.ts";
 import { sampled, UNLEARNT } from "../../domain/impression/sampling.ts";
 import type { Recommendation, RecommendRequest } from "../../rpc/message.ts";
 import { type Done, each } from "../group.ts";
 import type { Parts } from "../parts.ts";
+import { seenHere } from "./seen.ts";
 
 /** Answers groups of requests. A repeated request gets the answer of the first, for as long as the learner runs. */
 export function recommending({
@@ -27,10 +29,13 @@ export function recommending({
     const samplingFor = admission.samplings();
     const waits = admission.waiting();
     const [shown, deferred]: ImpressionRow[][] = [[], []];
+    const keysOf = ({ keys, byPage }: RecommendRequest) => counted(keys, byPage, config.pageKeys).flat();
     const decideFor = (request: RecommendRequest): Recommendation => {
       const { unlearnt, byPage, defer } = request;
       if (defer && !unlearnt) admission.checkDeferred(request.limit, request, waits);
-      const { shownAt, arm, rows, actions } = decide(served, request, request.keys, now, earliest);
+      // A model whose learner decides has one shard.
+      const seen = config.leaveOut && !unlearnt ? seenHere(store, config, { keys: keysOf(request), byPage }, now) : [];
+      const { shownAt, arm, rows, actions } = decide(served, withLeftOut(served, request, seen, now), request.keys, now, earliest);
       const asker = defer ? undefined : request.asker;
       const sampling = unlearnt ? UNLEARNT[unlearnt] : samplingFor(rows.length, asker)[giverOf(byPage)];
       (defer ? deferred : shown).push(...sampled(rows, sampling));

@@ -2,6 +2,7 @@
 
 import { pageGoalRefusal } from "../../domain/catalogue/page-rules.ts";
 import type { ConversionEvent, KeyedEvent } from "../../domain/conversion/event.ts";
+import type { Seen } from "../../domain/decision/left-out.ts";
 import { shownAtOf } from "../../domain/ids/uuid.ts";
 import { isSequential } from "../../domain/model/model.ts";
 import type { Policies } from "../../domain/model/policies.ts";
@@ -14,6 +15,7 @@ import { PageAllowance } from "./page-allowance.ts";
 import { recommending } from "./recommending.ts";
 import { type Registration, registerElsewhere, registerTogether } from "./registration/elsewhere.ts";
 import { registerShown } from "./registration/shown.ts";
+import { seenAnywhere } from "./seen.ts";
 
 type Events = readonly (ConversionEvent | KeyedEvent)[];
 
@@ -42,6 +44,10 @@ export class Serving implements Implemented<ServingRpc> {
 
   async recommend(request: Message.RecommendRequest): Promise<Message.Recommendation> {
     return this.#recommendations.take(request, { alone: isSequential(this.#parts.current.get().config) });
+  }
+
+  async seen(question: Message.SeenQuestion): Promise<readonly Seen[]> {
+    return seenAnywhere(this.#parts, question);
   }
 
   registerShown(batch: Message.ShownBatch): Promise<Message.BatchAnswer> {

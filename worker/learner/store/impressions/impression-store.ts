@@ -70,6 +70,22 @@ export class ImpressionStore {
     return named && standing(this.find(named.id));
   }
 
+  /** The newest live impressions with a join key that have reached a goal: so many at most. */
+  reached(hashes: KeyHashes, most: number): StoredImpression[] {
+    // The ids of a list begin alike, with its time.
+    const found = this.#database.query<{ id: string; list: string }>(
+      `SELECT DISTINCT o.id, k.impression AS list FROM keys k CROSS JOIN outcomes o
+       ON o.id >= substr(k.impression, 1, 13) AND o.id < substr(k.impression, 1, 13) || 'g'
+       WHERE k.key IN (SELECT value FROM json_each(?)) AND o.delays IS NOT NULL ORDER BY o.id DESC LIMIT ?`,
+      JSON.stringify(hashes),
+      most,
+    );
+    return found.flatMap(({ id, list }) => {
+      const impression = this.find(id);
+      return impression?.state === "live" && listOf(impression) === list ? [impression] : [];
+    });
+  }
+
   /** Those of some ids, with their times, that are stored. */
   known(impressions: readonly { readonly id: string; readonly shownAt: number }[]): ReadonlySet<string> {
     if (impressions.length === 0) return new Set();

@@ -80,6 +80,18 @@ export class KeyStore {
     return Array.from(new Set(lists.flatMap(({ impression }) => this.membersOf(impression).map(({ row }) => row.id))));
   }
 
+  /** The shown impressions of the newest lists with a join key since a time: of so many lists at most. */
+  shownSince(hashes: KeyHashes, since: number, most: number): BlockRow[] {
+    const lists = this.#database.query<{ impression: string }>(
+      `SELECT DISTINCT impression FROM keys WHERE key IN (SELECT value FROM json_each(?)) AND impression >= ?
+       ORDER BY impression DESC LIMIT ?`,
+      JSON.stringify(hashes),
+      firstIdAt(since),
+      most,
+    );
+    return lists.flatMap(({ impression }) => this.membersOf(impression).flatMap(({ row, state }) => (state === "deferred" ? [] : [row])));
+  }
+
   /**
    * The newest impression with a join key, of an action or of any, that was shown between two times: of those that are not void, if there
    * are any. @param action in the form in which ids match.
@@ -128,9 +140,12 @@ export class KeyStore {
   membersOf(first: string): { readonly row: BlockRow; readonly state: ImpressionState }[] {
     const shownAt = shownAtOf(first);
     const blocks = this.#blocks.around(shownAt, shownAt);
-    const members = blocks.flatMap(({ state, block }) => block.rows().map((row) => ({ row, state })));
+    const members = blocks.flatMap(({ state, block }) => {
+      const places = block.held().filter((place) => block.shownAt(place) === shownAt);
+      return places.map((place) => ({ row: block.row(place), state }));
+    });
     const waiting = this.#deferred.between(firstIdAt(shownAt), firstIdAt(shownAt + 1));
     const all = [...members, ...waiting.map(({ row }) => ({ row, state: "deferred" as const }))];
-    return all.filter(({ row }) => row.action !== "" && listOf(row) === first);
+    return all.filter(({ row }) => listOf(row) === first);
   }
 }

@@ -121,6 +121,12 @@ export class LinkStore {
     return this.#database.query<Awaited & Record<string, SqlStorageValue>>(query);
   }
 
+  /** The other shards with impressions that have one of some keys. */
+  shardsOf(hashes: KeyHashes): number[] {
+    const query = "SELECT DISTINCT shard FROM links WHERE key IN (SELECT value FROM json_each(?))";
+    return this.#database.query<{ shard: number }>(query, JSON.stringify(hashes)).map(({ shard }) => shard);
+  }
+
   /** Whether any impression of another shard has a key. */
   has(key: string): boolean {
     return this.#database.query("SELECT 1 FROM links WHERE key = ? LIMIT 1", key).length > 0;
