@@ -85,8 +85,6 @@ interface Zeros {
   readonly zeros?: "silent";
 }
 
-const REQUEST_NAMES = ["candidates", "points", "limit", "now", "impressionId", "draws", "greedy", "minimumShare"];
-
 const SEED_LIMIT = Number.MAX_SAFE_INTEGER;
 
 /** Recommends among candidates, and learns from delayed conversions. Each recommender has its own WebAssembly instance. */
@@ -202,16 +200,16 @@ export class Recommender {
    * @throws {NumericalError} if the policy cannot count a place. No impression is registered then, but the earlier places are counted.
    */
   recommend(request: RecommendRequest): Decision {
-    onlyKeys("request", record("request", request), REQUEST_NAMES);
+    const known = ["candidates", "points", "limit", "now", "impressionId", "draws", "greedy", "minimumShare"];
+    onlyKeys("request", record("request", request), known);
     const moment = momentOf(this.#rules.window, this.#round + 1, request.now);
-    const { candidates, points, draws, greedy, minimumShare } = request;
+    const { candidates, points } = request;
     const d = this.policy.dimension;
     const limit = wholeNumber("limit", request.limit ?? 1, 1);
     const count = candidates?.length ?? (points && countOf(points, d)) ?? this.policy.domainSize ?? 1;
     const places = Math.max(1, Math.min(limit, count));
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
-    const { round, now } = moment;
-    const choices = this.policy.choose({ round, now, candidates, points, limit, decision: ids[0], draws, greedy, minimumShare });
+    const choices = this.policy.choose({ ...request, ...moment, limit, decision: ids[0] });
     // Set on the choices themselves: copies of them would take as long as a decision among few candidates.
     const ranking = choices as (Choice & { impressionId: string })[];
     // If the policy fails at a later place, no id of the list is taken.
@@ -220,8 +218,8 @@ export class Recommender {
       const shown = ranking[place];
       shown.impressionId = ids[place];
       if (!this.policy.learns) continue;
-      const features = shown.features ?? candidates?.[shown.index].features ?? (points && rowOf(points, shown.index, d));
-      appended.push(this.#append({ features, place, action: shown.id }, moment));
+      const { index, features = candidates?.[index].features ?? (points && rowOf(points, index, d)), id: action } = shown;
+      appended.push(this.#append({ features, place, action }, moment));
     }
     for (let place = 0; place < appended.length; place++) this.#ledger.register(ids[place], appended[place]);
     this.#round = moment.round;

@@ -83,7 +83,10 @@ export interface Host {
 /** Version of what a model adds to the snapshot of its recommender. */
 const MODEL_VERSION = 1;
 
-const OPTION_NAMES = "window policy options encoder actions prior reward goals examination seed draws greedy minimumShare".split(" ");
+const OPTION_NAMES = [
+  ...["window", "policy", "options", "encoder", "actions", "prior", "reward", "goals", "examination", "seed"],
+  ...["draws", "greedy", "minimumShare"],
+];
 const REQUEST_NAMES = ["context", "actions", "exclude", "limit", "now", "impressionId"];
 
 /** A catalogue of actions with named features, and the recommender that learns from them. `Model` makes it with all policies. */

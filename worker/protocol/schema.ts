@@ -86,7 +86,8 @@ const condition = choice([category, finite, flag, someCategories, numberRange], 
   if (isObject(input)) return numberRange;
   return featureSchemas[typeof input as keyof typeof featureSchemas] ?? noCondition;
 });
-const filter = record(text(64), condition, 16);
+/** Stated here, because the inferred type is deeper than TypeScript follows it where a request names several filters. */
+const filter: v.GenericSchema<Filter> = record(text(64), condition, 16);
 
 /** Most boosts of a request, and their greatest size. All together stay within that of the SDK. */
 const MOST_BOOSTS = 16;
@@ -124,8 +125,9 @@ export type Features = v.InferOutput<typeof features>;
 export type Action = v.InferOutput<typeof catalogueAction>;
 /** An action of a catalogue as a change names it: what it leaves out stays. */
 export type ActionsPatch = v.InferOutput<typeof actionsPatch>;
-export type Condition = v.InferOutput<typeof condition>;
-export type Filter = v.InferOutput<typeof filter>;
+/** What an attribute must be: equal, one of several, or within a range. */
+export type Condition = string | number | boolean | string[] | { min?: number | undefined; max?: number | undefined };
+export type Filter = Record<string, Condition>;
 export type ModelBody = v.InferOutput<typeof modelBody>;
 export type ModelPatch = v.InferOutput<typeof modelPatch>;
 export type RecommendationsBody = v.InferOutput<typeof recommendationsBody>;

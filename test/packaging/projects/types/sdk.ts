@@ -3,7 +3,7 @@ import { afterclick } from "afterclick/client";
 import core from "afterclick/core.wasm";
 import linear from "afterclick/linear.wasm";
 import { type LocalModel, OwnModel, PublishedModel } from "afterclick/local";
-import { type Families, families, NamedModel } from "afterclick/research";
+import { type Families, families } from "afterclick/research";
 import * as slim from "afterclick/slim";
 
 export async function decide(): Promise<Decision> {
@@ -20,7 +20,7 @@ export async function decideByName(kept?: Uint8Array): Promise<Recommendation> {
   const model: Model = kept ? await Model.restore(kept) : await Model.create({ window: { ms: 1000 }, actions, encoder });
   // @ts-expect-error: no such option.
   await Model.create({ window: { ms: 1000 }, products: actions });
-  return model instanceof NamedModel ? model.recommend({ context: { country: "PT" }, limit: 2, now: 0 }) : model.recommend();
+  return model.recommend({ context: { country: "PT" }, limit: 2, now: 0 });
 }
 
 export const oneOfEach: Families = families({ of: [0, 0, 1], room: [1, 1] });
