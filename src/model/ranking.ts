@@ -28,6 +28,7 @@ export interface Rankings {
 
 /** Probabilities of k candidates at the places of a list by one of these rankings. */
 export function chancesOf({ random, count, scores }: Rankings, k: number): ChanceOf {
+  if (random === 1) return () => 1 / k;
   let all: Float64Array[] | undefined;
   return (index, place) => {
     all ??= Array.from({ length: count }, (_, ranking) => scores(ranking));

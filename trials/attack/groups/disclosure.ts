@@ -34,6 +34,7 @@ export const disclosure = (misplaced: string): Group => ({
     const hints = [
       { filter: { margni: 1 } },
       { maxPer: { attribute: "margin", count: 1 } },
+      { boost: [{ filter: { margin: { min: 0.5 } }, by: 1 }] },
       { actions: [{ id: "secret-launc" }] },
       { pin: [{ action: "secret-launc", place: 0 }] },
     ].map(
