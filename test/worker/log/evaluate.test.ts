@@ -61,6 +61,27 @@ it("reads from a model's log what there was to choose among, with which chance, 
   expect(early.decisions.every(({ conversions = [] }) => conversions.length === 0)).toBe(true);
 });
 
+it("reads which candidates the rule of a visitor left, and their boosts", async () => {
+  const model = await createModel({ serving: "edge", leaveOut: { bought: true } });
+  const actions = ["tent", "mug", "lamp"].map((id, i) => ({ id, attributes: { margin: i } }));
+  await call("PUT", `/v1/models/${model}/actions`, { actions });
+  const boost = [
+    { filter: { margin: { min: 1 } }, by: 0.5 },
+    { filter: { margin: 2 }, by: -0.25 },
+  ];
+  const [bought] = await recommend(model, { keys: ["visitor-7"], actions: [{ id: "mug" }] });
+  await convert({ impressionId: bought, reward: 1 });
+  await recommend(model, { keys: ["visitor-7"], boost });
+  const { decisions } = await eventSource(await linesOf(model), { progress });
+  expect(decisions.map(({ ids, boosts }) => [ids, boosts && Array.from(boosts)])).toEqual([
+    [["mug"], undefined],
+    [
+      ["tent", "lamp"],
+      [0, 0.25],
+    ],
+  ]);
+});
+
 it("still reads what there was to choose among when the model has forgotten how it came to be so", async () => {
   const model = await createModel({ retention: { ms: DAY_MS } });
   for (const actions of [
