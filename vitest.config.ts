@@ -7,7 +7,6 @@ import type {} from "./test/support/chosen-seed.ts";
 /** The files that take longest, the longest first. Vitest starts large files first while it has no times of an earlier run, and these are small. */
 const LONGEST = [
   "packaging/frameworks",
-  "packaging/recipes",
   "browser/newcomer",
   "packaging/commands",
   "simulation/crash-sweep",
@@ -31,14 +30,15 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Statistics over many seeds and simulated worlds, limits of memory, and an older framework. `npm run test:all` runs them. */
+/** Statistics over many seeds and simulated worlds, limits of memory, further frameworks, and recipes. `npm run test:all` runs them. */
 const LONG = [
   "test/{regret,unit/experiments}/**/*.test.ts",
   ...["unit/comparison/arm-comparison", "unit/evaluation/list-evaluation", "unit/model/delay/forgotten-impressions"],
   ...["unit/model/linear/bernoulli-world", "unit/model/pending/retained-memory", "unit/pages/bands", "property/worker/body-heap"],
   ...["unit/research/stale-rows", "unit/worker/long-rollback", "unit/cli/logs/log-memory", "unit/pages/estimates"],
   ...["golden/fields", "unit/worker/default-merge", "unit/trials/crossing", "unit/model/delay/own-laws-memory"],
-  ...["property/altered-archive", "property/crafted-snapshots", "packaging/older-next"],
+  ...["property/altered-archive", "property/crafted-snapshots", "packaging/other-frameworks"],
+  ...["packaging/page-tools", "packaging/recipes"],
 ].map((name) => (name.endsWith(".ts") ? name : `test/${name}.test.ts`));
 
 /** Learners wait until the disk has each of their commits. Their folders are in memory, if there is room for those of a run. */
