@@ -12,6 +12,7 @@ const DOCUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Start: {
     "README.md": "afterclick",
     "docs/README.md": "All pages",
+    "docs/hour.md": "The first hour",
     "docs/tutorial.md": "Tutorial",
     "docs/choosing.md": "Choosing a policy and a window",
   },

@@ -44,7 +44,7 @@ async function copied(name: string, ...beside: readonly string[]): Promise<strin
 it("has a test for each example", async () => {
   const entries = await readdir("examples", { withFileTypes: true });
   const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  expect(names.sort()).toEqual(["browser", "hono-shop", "node", "react", "shop-page", "stripe-checkout", "vite", "webhook"]);
+  expect(names.sort()).toEqual(["browser", "hono-shop", "hour", "node", "react", "shop-page", "stripe-checkout", "vite", "webhook"]);
 });
 
 it("node: learns each visitor's favourite", async () => {
@@ -69,6 +69,16 @@ describe("webhook", () => {
     const order = ["send.ts", actions[0].impressionId, "1001", new Date().toISOString()];
     expect((await execute(process.execPath, order, { cwd, env })).stdout.trim()).toMatch(/^(applied|accepted)$/);
   });
+});
+
+it("hour: serves its page and the package's script", async () => {
+  const shop = await started(await copied("hour", "hono", "@hono/node-server", "standardwebhooks"), ["shop.ts"], { ...secrets, PORT: "0" });
+  try {
+    expect(await (await fetch(shop.url)).text()).toContain(`data-key="${secrets.AFTERCLICK_PUBLISHABLE_KEY}"`);
+    expect(await (await fetch(`${shop.url}/page-script.js`)).text()).toBe(await readFile("dist/page-script.js", "utf8"));
+  } finally {
+    await shop.stop();
+  }
 });
 
 describe("hono-shop", { shuffle: false }, () => {
@@ -217,6 +227,7 @@ describeInChromium("in Chromium", () => {
 it("README.md installs the packages with which each example is tested", async () => {
   const readme = await readFile("examples/README.md", "utf8");
   for (const command of [
+    '"$TARBALL" hono @hono/node-server standardwebhooks && node shop.ts',
     '"$TARBALL" && node recommend.ts',
     '"$TARBALL" standardwebhooks && node send.ts',
     '"$TARBALL" hono @hono/node-server && node shop.ts',

@@ -17,3 +17,20 @@ export async function violations(page: Page, rules?: readonly string[]): Promise
   const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(options)})`);
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 120)} ${nodes[0].any[0]?.message ?? ""}`);
 }
+
+/** What is wrong with a page at three widths, in light and dark: violations, and whether it scrolls sideways. */
+export async function wrongLooks(page: Page, name: string): Promise<string[]> {
+  const wrong: string[] = [];
+  await loadAxe(page);
+  for (const colorScheme of ["light", "dark"] as const) {
+    for (const width of [320, 390, 1280]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 800 });
+      const label = `${name}, ${colorScheme}, ${width}`;
+      wrong.push(...(await violations(page)).map((violation) => `${label}: ${violation}`));
+      const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (sideways > 0) wrong.push(`${label}: scrolls sideways by ${sideways} px`);
+    }
+  }
+  return wrong;
+}

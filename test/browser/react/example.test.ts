@@ -2,7 +2,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createTestHarness, type TestHarness } from "wrangler";
-import { loadAxe, violations } from "../../support/axe.ts";
+import { wrongLooks } from "../../support/axe.ts";
 import { describeInChromium, launchChromium } from "../../support/chromium.ts";
 import { patient } from "../../support/patient.ts";
 import { started } from "../../support/started.ts";
@@ -68,17 +68,7 @@ describeInChromium("examples/react", () => {
       if (state === "loading") await page.route("**/recommendations", () => undefined);
       await page.goto(site.url);
       await page.locator(`.cards[data-status=${state}]`).waitFor();
-      await loadAxe(page);
-      for (const colorScheme of ["light", "dark"] as const) {
-        for (const width of [320, 390, 1280]) {
-          await page.emulateMedia({ colorScheme });
-          await page.setViewportSize({ width, height: 800 });
-          const label = `${state}, ${colorScheme}, ${width}`;
-          wrong.push(...(await violations(page)).map((violation) => `${label}: ${violation}`));
-          const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-          if (sideways > 0) wrong.push(`${label}: scrolls sideways by ${sideways} px`);
-        }
-      }
+      wrong.push(...(await wrongLooks(page, state)));
     }
     expect(wrong).toEqual([]);
   });

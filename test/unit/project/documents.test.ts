@@ -39,11 +39,14 @@ describe.each(pages)("%s", (page) => {
   });
 });
 
-it("docs/shop-page.md shows the code of its example", async () => {
-  const text = await readFile("docs/shop-page.md", "utf8");
-  const names = ["recommend.js", "shop.ts"].map((name) => readFile(`examples/shop-page/${name}`, "utf8"));
-  const lines = new Set((await Promise.all(names)).flatMap((code) => code.split("\n").map((line) => line.trim())));
-  const blocks = Array.from(text.matchAll(/^```(\w*)\n([\s\S]*?)\n```$/gm)).filter(([, language]) => language !== "sh");
+it.each([
+  ["docs/shop-page.md", ["shop-page/recommend.js", "shop-page/shop.ts"]],
+  ["docs/hour.md", ["hour/page.html", "hour/shop.ts"]],
+])("%s shows the code of its examples", async (page, examples) => {
+  const text = await readFile(page, "utf8");
+  const files = await Promise.all(examples.map((name) => readFile(`examples/${name}`, "utf8")));
+  const lines = new Set(files.flatMap((code) => code.split("\n").map((line) => line.trim())));
+  const blocks = Array.from(text.matchAll(/^```(\w*)\n([\s\S]*?)\n```$/gm)).filter(([, language]) => /^(js|tsx)?$/.test(language));
   const shown = blocks.flatMap(([, , code]) => code.split("\n"));
   expect(shown.filter((line) => !lines.has(line.trim()))).toEqual([]);
   expect(shown.length).toBeGreaterThan(15);
