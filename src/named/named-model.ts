@@ -80,6 +80,8 @@ export interface Host {
   readonly module?: WebAssembly.Module | undefined;
 }
 
+type Shown = Choice & { readonly impressionId: string };
+
 /** Version of what a model adds to the snapshot of its recommender. */
 const MODEL_VERSION = 1;
 
@@ -96,6 +98,7 @@ export class NamedModel {
   #settings: ModelSettings;
   #catalogue: readonly Action[] = [];
   #available: readonly Action[] = [];
+  #byId: ReadonlyMap<string, Action>;
   #featurize: Featurizer;
 
   /**
@@ -109,6 +112,7 @@ export class NamedModel {
     this.#featurize = featurizer(settings.encoder);
     this.#catalogue = catalogue;
     this.#available = catalogue.filter(isAvailable);
+    this.#byId = new Map(catalogue.map((action) => [action.id, action]));
     // The featurizer reads the catalogue once, and refuses features that it cannot read.
     if (settings.encoder && this.#available.length > 0) this.#featurize.points(undefined, this.#available);
   }
@@ -154,7 +158,7 @@ export class NamedModel {
    * @throws {TypeError | RangeError} naming the action. Nothing has changed then.
    */
   setActions(actions: readonly Action[]): void {
-    const catalogue = checkedActions(actions);
+    const catalogue = structuredClone(checkedActions(actions));
     const { encoder } = this.#settings;
     const settings = { ...this.#settings, encoder: encoder && withCatalogue(encoder, catalogue) };
     const next = new NamedModel(this.recommender, settings, catalogue);
@@ -163,6 +167,7 @@ export class NamedModel {
     this.#featurize = next.#featurize;
     this.#catalogue = catalogue;
     this.#available = next.#available;
+    this.#byId = next.#byId;
   }
 
   /**
@@ -172,9 +177,9 @@ export class NamedModel {
   recommend(request: ModelRequest = {}): Recommendation {
     onlyKeys("request", record("request", request), REQUEST_NAMES);
     const { limit, now, impressionId } = request;
-    const { ids, among } = this.#offer(request);
+    const { offered, among } = this.#offer(request);
     const { ranking } = this.recommender.recommend({ ...among, ...this.#asked, limit, now, impressionId });
-    return this.#stated(ranking, ids, now);
+    return this.#stated(ranking, offered, now);
   }
 
   /**
@@ -184,11 +189,11 @@ export class NamedModel {
    */
   decide({ limit = 1, now, ...request }: Omit<ModelRequest, "impressionId">, idsOf: (places: number) => readonly string[]): Recommendation {
     const { policy } = this.recommender;
-    const { ids, among } = this.#offer(request);
-    const given = idsOf(Math.min(limit, ids?.length ?? limit));
+    const { offered, among } = this.#offer(request);
+    const given = idsOf(Math.min(limit, offered?.length ?? limit));
     const choices = policy.choose({ ...among, ...this.#asked, round: policy.impressions + 1, now, limit, decision: given[0] });
     const shown = choices.map((choice, place) => ({ ...choice, impressionId: given[place] }));
-    return this.#stated(shown, ids, now);
+    return this.#stated(shown, offered, now);
   }
 
   /**
@@ -216,26 +221,25 @@ export class NamedModel {
     return { draws, greedy, minimumShare };
   }
 
-  /** The candidates of a request, as the policy takes them. Without ids if it chooses in its own domain. */
+  /** The actions that a request may show, and the candidates as the policy takes them. Neither if it chooses in its own domain. */
   #offer({ context, actions, exclude = [] }: ModelRequest) {
     const { policy } = this.recommender;
     if (policy.hasDomain) {
       const other = [context, actions, ...exclude].find((each) => each !== undefined);
       if (other !== undefined) throw wrongType("request", `a limit only, as ${policy.id} chooses in its own domain`, other);
-      return { ids: undefined, among: {} };
+      return { offered: undefined, among: {} };
     }
     const all = actions ? this.#known(actions).filter(isAvailable) : this.#available;
     const offered = exclude.length > 0 ? all.filter(({ id }) => !exclude.includes(id)) : all;
     if (offered.length === 0) throw nothingOffered(this.#catalogue.length + (actions?.length ?? 0) > 0);
-    const ids = offered.map(({ id }) => id);
-    const among = policy.dimension > 0 ? { points: this.#featurize.points(context, offered) } : { candidates: ids.map((id) => ({ id })) };
-    return { ids, among };
+    if (policy.dimension === 0) return { offered, among: { candidates: offered.map(({ id }) => ({ id })) } };
+    return { offered, among: { points: this.#featurize.points(context, offered) } };
   }
 
   /** Actions with their own features, or with those of the catalogue. One that is not available there is not available here either. */
   #known(actions: readonly Action[]): Action[] {
     return checkedActions(actions).map((action) => {
-      const known = this.#catalogue.find(({ id }) => id === action.id);
+      const known = this.#byId.get(action.id);
       if (known && !isAvailable(known)) return known;
       if (action.features !== undefined || this.#catalogue.length === 0) return action;
       if (!known) throw new RangeError(`actions: ${action.id} has no features and is not in the catalogue`);
@@ -243,9 +247,9 @@ export class NamedModel {
     });
   }
 
-  #stated(choices: readonly (Choice & { readonly impressionId: string })[], ids: readonly string[] | undefined, now = 0): Recommendation {
+  #stated(choices: readonly Shown[], offered: readonly Action[] | undefined, now = 0): Recommendation {
     const { policy, window } = this.recommender;
-    const actions = choices.map((choice) => shownAction(choice, policy, choice.impressionId, ids?.[choice.index] ?? choice.id));
+    const actions = choices.map((choice) => shownAction(choice, policy, choice.impressionId, offered?.[choice.index].id ?? choice.id));
     return { policy: policy.id, windowEndsAt: isInMs(window) ? now + window.ms : Number.POSITIVE_INFINITY, actions };
   }
 }
@@ -286,7 +290,7 @@ function checkVersion(what: string, given: unknown, own: number): void {
   throw new SnapshotError("version", `expected ${what} version ${own}, got ${given}: ${remedy}`);
 }
 
-/** A copy, because a caller may change its list later. @throws {TypeError | RangeError} naming the action. */
+/** A copy without other fields, because a caller may change its list later. @throws {TypeError | RangeError} naming the action. */
 function checkedActions(actions: readonly Action[]): Action[] {
   if (!Array.isArray(actions)) throw wrongType("actions", "an array", actions);
   const ids = new Set<string>();
@@ -294,6 +298,7 @@ function checkedActions(actions: readonly Action[]): Action[] {
     const id = nonEmptyString(`actions[${i}].id`, (action as Action | undefined)?.id);
     if (ids.has(id)) throw outOfRange(`actions[${i}].id`, "each id once", id);
     ids.add(id);
-    return { ...action };
+    const { features, available } = action;
+    return { id, ...(features !== undefined && { features }), ...(available !== undefined && { available }) };
   });
 }

@@ -161,10 +161,12 @@ describe("a snapshot of a model", () => {
   });
 
   it("keeps its catalogue when the caller's list changes", async () => {
-    const own = actions.map((action) => ({ ...action }));
+    const own = structuredClone(actions).map((action) => ({ ...action, title: "Not a feature" }));
     const model = await Model.create({ window, actions: own, encoder });
     const before = model.snapshot();
+    expect(model.actions).toEqual(actions);
     own[0].id = "other";
+    own[1].features.brand = "other";
     own.pop();
     expect(model.snapshot()).toEqual(before);
   });

@@ -31,6 +31,17 @@ it("every export of the SDK says what it is, for the reference", async () => {
   expect(silent).toEqual([]);
 });
 
+it("the front door has at most 60 names, types counted, and research has all of them", async () => {
+  const [index, research] = await Promise.all(["src/index.ts", "src/research.ts"].map((name) => readFile(name, "utf8")));
+  const lists = Array.from(index.matchAll(/export (?:type )?\{([^}]*)\} from/g), ([, list]) =>
+    list.split(",").filter((each) => each.trim()),
+  );
+  expect(lists.length).toBe((index.match(/^export /gm) ?? []).length);
+  expect(lists.flat().length).toBeLessThanOrEqual(60);
+  expect(lists.flat().length).toBeGreaterThan(50);
+  expect(research).toContain('export * from "./index.ts";');
+});
+
 it("every file of more than 60 lines says at its head what it is for, or begins with the subject that its name states", async () => {
   const files = globSync("{assembly,src,worker,pages,cli,trials,scripts}/**/*.{ts,tsx}").filter((name) => !/__tests__|\.d\.ts$/.test(name));
   const plain = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]/g, "");
