@@ -1,4 +1,4 @@
-import { encoder, otfLinUcb, Recommender } from "afterclick";
+import { encoder, Model, otfLinUcb, Recommender } from "afterclick";
 import { decide } from "./decide.js";
 
-globalThis.decided = decide({ encoder, otfLinUcb, Recommender });
+globalThis.decided = decide({ encoder, Model, otfLinUcb, Recommender });
