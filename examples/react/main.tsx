@@ -10,6 +10,7 @@ import { products } from "./products.ts";
 
 /** From vite.config.ts. */
 declare const WORKER: { readonly url: string; readonly publishableKey: string; readonly model: string };
+declare const SHOP_URL: string;
 
 /** Another context is another question, so this one stays when the window changes. */
 const context = { device: innerWidth < 600 ? "phone" : "desktop" };
@@ -23,7 +24,7 @@ function Recommended() {
           {!item.isPlaceholder && (
             <>
               <h2>
-                <a href={`#/products/${item.id}?impression=${item.impressionId ?? ""}`}>{item.title}</a>
+                <a href={`${SHOP_URL}/products/${item.id}?impression=${item.impressionId ?? ""}`}>{item.title}</a>
               </h2>
               <p>{item.price.toFixed(2)} EUR</p>
             </>

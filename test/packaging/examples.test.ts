@@ -41,10 +41,22 @@ async function copied(name: string, ...beside: readonly string[]): Promise<strin
   return folder;
 }
 
+// That of Next.js is built by frameworks.test.ts.
 it("has a test for each example", async () => {
   const entries = await readdir("examples", { withFileTypes: true });
   const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  expect(names.sort()).toEqual(["browser", "hono-shop", "hour", "node", "react", "shop-page", "stripe-checkout", "vite", "webhook"]);
+  expect(names.sort()).toEqual([
+    "browser",
+    "hono-shop",
+    "hour",
+    "next",
+    "node",
+    "react",
+    "shop-page",
+    "stripe-checkout",
+    "vite",
+    "webhook",
+  ]);
 });
 
 it("node: learns each visitor's favourite", async () => {
@@ -234,6 +246,7 @@ it("README.md installs the packages with which each example is tested", async ()
     "hono @hono/node-server stripe && node shop.ts",
     "hono @hono/node-server standardwebhooks && node shop.ts",
     '"$TARBALL" react react-dom vite && npx vite',
+    '"$TARBALL" next react react-dom && npx next dev',
     '"$TARBALL" vite && npx vite',
   ]) {
     expect(readme).toContain(`npm install ${command}`);

@@ -1,4 +1,4 @@
 import { describeFramework, nextIn } from "./framework.ts";
 
 // Its builds are Turbopack's.
-describeFramework("Next.js 16", nextIn("next16"));
+describeFramework("Next.js 16", nextIn("next16", true));

@@ -15,6 +15,7 @@ describeFramework("Nuxt 4", {
   build: ["node_modules/nuxt/bin/nuxt.mjs", "build"],
   start: [".output/server/index.mjs"],
   routes: ["decide"],
+  page: "/",
 });
 
 it("tells an app of React Native, whose engine has no WebAssembly, to ask a worker, and has the client", { timeout: 600_000 }, async () => {

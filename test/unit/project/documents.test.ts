@@ -41,7 +41,7 @@ describe.each(pages)("%s", (page) => {
 
 it.each([
   ["docs/shop-page.md", ["shop-page/recommend.js", "shop-page/shop.ts"]],
-  ["docs/hour.md", ["hour/page.html", "hour/shop.ts"]],
+  ["docs/hour.md", ["hour/page.html", "hour/shop.ts", "react/main.tsx", "next/app/page.tsx"]],
 ])("%s shows the code of its examples", async (page, examples) => {
   const text = await readFile(page, "utf8");
   const files = await Promise.all(examples.map((name) => readFile(`examples/${name}`, "utf8")));

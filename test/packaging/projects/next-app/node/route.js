@@ -1,5 +1,5 @@
 import * as sdk from "afterclick";
-import { decide } from "../../decide.js";
+import { decide } from "../../../decide.js";
 
 export const dynamic = "force-dynamic";
 

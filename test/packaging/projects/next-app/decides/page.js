@@ -1,7 +1,7 @@
 "use client";
 import * as sdk from "afterclick";
 import { useEffect } from "react";
-import { decide } from "../decide.js";
+import { decide } from "../../../decide.js";
 
 export default function Page() {
   useEffect(() => {
