@@ -209,7 +209,9 @@ export class Recommender {
     const count = candidates?.length ?? (points && countOf(points, d)) ?? this.policy.domainSize ?? 1;
     const places = Math.max(1, Math.min(limit, count));
     const ids = this.#impressionIds(request.impressionId, places, moment.round);
-    const choices = this.policy.choose({ ...request, ...moment, limit, decision: ids[0] });
+    const { draws, greedy, minimumShare } = request;
+    const { round, now } = moment;
+    const choices = this.policy.choose({ round, now, candidates, points, limit, decision: ids[0], draws, greedy, minimumShare });
     // Set on the choices themselves: copies of them would take as long as a decision among few candidates.
     const ranking = choices as (Choice & { impressionId: string })[];
     // If the policy fails at a later place, no id of the list is taken.
@@ -218,8 +220,8 @@ export class Recommender {
       const shown = ranking[place];
       shown.impressionId = ids[place];
       if (!this.policy.learns) continue;
-      const { index, features = candidates?.[index].features ?? (points && rowOf(points, index, d)), id: action } = shown;
-      appended.push(this.#append({ features, place, action }, moment));
+      const features = shown.features ?? candidates?.[shown.index].features ?? (points && rowOf(points, shown.index, d));
+      appended.push(this.#append({ features, place, action: shown.id }, moment));
     }
     for (let place = 0; place < appended.length; place++) this.#ledger.register(ids[place], appended[place]);
     this.#round = moment.round;
