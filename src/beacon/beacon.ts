@@ -56,6 +56,8 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
   /** Status of the last answer. */
   let answered = TAKEN;
   let retryMs = FIRST_RETRY_MS;
+  /** Whether beacons have what waits. A page that is left is hidden too, and sends them once. */
+  let left = false;
   let sending: Promise<void> | undefined;
 
   const bodyOf = (items: readonly Item[]): string =>
@@ -124,6 +126,7 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
     if (!agreed || !fresh.length) return;
     for (const item of fresh) noted.add(nameOf(item));
     queue.add(fresh);
+    left = false;
     soon(GATHER_MS);
   };
 
@@ -134,7 +137,8 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
 
   /** A beacon may get lost, so its items wait until an answer says that they arrived. */
   const leave = (): void => {
-    const items = agreed ? queue.all() : [];
+    const items = agreed && !left ? queue.all() : [];
+    left = true;
     for (let i = 0; i < items.length; i += MOST) navigator.sendBeacon(address, bodyOf(items.slice(i, i + MOST)));
   };
 
@@ -163,6 +167,7 @@ export function createBeacon({ url, key, model, consent: given = true }: BeaconO
       view.stop();
       leave();
     } else {
+      left = false;
       view.start();
       soon(0);
     }

@@ -274,6 +274,21 @@ describe("a page that is left or hidden", () => {
     expect(waiting().length).toBe(150);
   });
 
+  it("gives each item to beacons once, unless the page shows again meanwhile", async () => {
+    const { beacon } = started();
+    page.answer = answers(503);
+    beacon.reached("a", "click");
+    page.happens("pagehide");
+    page.hide(true);
+    expect(page.beacons.length).toBe(1);
+    beacon.reached("b", "click");
+    page.happens("pagehide");
+    expect(page.beacons.map(({ body }) => body.seen)).toEqual([["a"], ["a", "b"]]);
+    page.hide(false);
+    page.hide(true);
+    expect(page.beacons.length).toBe(3);
+  });
+
   it("sees nothing while it is hidden, and sends what waits when it shows again", async () => {
     const { beacon, see } = started();
     see("a");
