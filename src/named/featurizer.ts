@@ -3,6 +3,7 @@
 import { type Encoder, type EncoderOptions, encoder } from "../encoding/encoder.ts";
 import type { Points } from "../encoding/points.ts";
 import type { NamedFeatures } from "../encoding/terms.ts";
+import { record } from "../values/argument.ts";
 import { SnapshotError } from "../values/errors.ts";
 
 /** Features by name if the model has an encoder, otherwise as numbers. */
@@ -124,6 +125,6 @@ function numbers(what: string, features: Features): readonly number[] {
 }
 
 function named(what: string, features: Features): NamedFeatures {
-  if (!Array.isArray(features)) return features as NamedFeatures;
-  throw new TypeError(`${what}: expected features by name, since the model has an encoder`);
+  if (Array.isArray(features)) throw new TypeError(`${what}: expected features by name, since the model has an encoder`);
+  return record(what, features) as NamedFeatures;
 }

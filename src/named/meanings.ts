@@ -3,6 +3,7 @@
 import { type EncoderOptions, encoder } from "../encoding/encoder.ts";
 import { vocabularyOf } from "../encoding/vocabulary.ts";
 import type { Policy } from "../policy/policy.ts";
+import { finiteNumber, onlyKeys, outOfRange, record, wrongType } from "../values/argument.ts";
 import { type Action, type Featurizer, namedAction } from "./featurizer.ts";
 
 /**
@@ -34,6 +35,26 @@ export interface PriorSales {
   readonly action: string;
   readonly sales: number;
   readonly views?: number | undefined;
+}
+
+/**
+ * The sales of a model's option `prior`. A model with features knows only the actions of its catalogue.
+ * @throws {TypeError | RangeError} naming the field, also for a policy that takes no prior.
+ */
+export function checkSales(prior: { readonly sales: readonly PriorSales[] }, policy: Policy, catalogue: readonly Action[]) {
+  onlyKeys("prior", record("prior", prior), ["sales"]);
+  if (!policy.takesPrior) throw outOfRange("prior", `none, as ${policy.id} takes no prior`, prior);
+  if (!Array.isArray(prior.sales)) throw wrongType("prior.sales", "an array", prior.sales);
+  const ids = new Set(catalogue.map(({ id }) => id));
+  for (const [i, each] of prior.sales.entries()) {
+    const name = `prior.sales[${i}]`;
+    onlyKeys(name, record(name, each), ["action", "sales", "views"]);
+    if (policy.dimension > 0 && !ids.has(each.action))
+      throw outOfRange(`${name}.action`, "the id of an action of the catalogue", each.action);
+    finiteNumber(`${name}.sales`, each.sales, 0);
+    if (each.views !== undefined) finiteNumber(`${name}.views`, each.views, 0);
+  }
+  return prior.sales;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { PolicyFactory } from "../policy/rule.ts";
 import { policies } from "../policy/table.ts";
+import { onlyKeys, record, wrongType } from "../values/argument.ts";
 import { type Host, type ModelOptions, NamedModel } from "./named-model.ts";
 
 /** What a model needs of its host. */
@@ -10,7 +11,12 @@ interface ModelHost {
   readonly module?: WebAssembly.Module;
 }
 
-const withOwn = ({ policies: own = [], module }: ModelHost = {}): Host => ({ policies: [...policies, ...own], module });
+function withOwn(host: ModelHost = {}): Host {
+  onlyKeys("host", record("host", host), ["policies", "module"]);
+  const { policies: own = [], module } = host;
+  if (!Array.isArray(own)) throw wrongType("host.policies", "an array of policy factories", own);
+  return { policies: [...policies, ...own], module };
+}
 
 /** A recommender of actions with named features, with a catalogue, and with the defaults of a worker's model. */
 export type Model = NamedModel;
@@ -26,7 +32,7 @@ export const Model = {
    * model.convert({ impressionId: actions[0].impressionId, at: 1_700_000_100_000 });
    * @throws {TypeError | RangeError} naming the option.
    */
-  create: (options: ModelOptions, host?: ModelHost): Promise<Model> => NamedModel.create(options, withOwn(host)),
+  create: async (options: ModelOptions, host?: ModelHost): Promise<Model> => NamedModel.create(options, withOwn(host)),
 
   /**
    * Restores a model from its snapshot, which holds encoder, options and catalogue. Its decisions are identical to those of the original.
@@ -34,5 +40,5 @@ export const Model = {
    * @throws {SnapshotError} as `Recommender.restore`; code `version` also for features of another version of the encoder, `no-model` for the
    * snapshot of a `Recommender`.
    */
-  restore: (bytes: Uint8Array, host?: ModelHost): Promise<Model> => NamedModel.restore(bytes, withOwn(host)),
+  restore: async (bytes: Uint8Array, host?: ModelHost): Promise<Model> => NamedModel.restore(bytes, withOwn(host)),
 };

@@ -6,15 +6,16 @@ import type { ConversionEvent } from "../ledger/conversion-event.ts";
 import type { Goals } from "../ledger/goals.ts";
 import type { ConversionStatus } from "../ledger/ledger.ts";
 import { isInMs, type Window } from "../model/delay/window.ts";
-import type { Choice } from "../policy/chooser.ts";
+import { type Choice, DRAWS_LIMIT } from "../policy/chooser.ts";
 import type { PolicyDescriptor, PolicyFactory } from "../policy/rule.ts";
 import { Recommender, type RecommendRequest } from "../recommender.ts";
-import { finiteNumber, flag, nonEmptyString, onlyKeys, outOfRange, record, wholeNumber, wrongType } from "../values/argument.ts";
+import { finiteNumber, flag, onlyKeys, outOfRange, record, wholeNumber, wrongType } from "../values/argument.ts";
 import { SnapshotError } from "../values/errors.ts";
 import { malformed } from "../values/snapshot.ts";
+import { Catalogue, checkedAction, checkedActions } from "./catalogue.ts";
 import { DEFAULT_DRAWS, DEFAULT_POLICY, describePolicy, learningDefaults } from "./defaults.ts";
-import { type Action, type Features, type Featurizer, featurizer, isAvailable } from "./featurizer.ts";
-import { type PriorSales, tellBlocks, tellPrior, withCatalogue } from "./meanings.ts";
+import { type Action, type Features, type Featurizer, featurizer } from "./featurizer.ts";
+import { checkSales, type PriorSales, tellBlocks, tellPrior, withCatalogue } from "./meanings.ts";
 import { nothingOffered, type Recommendation, shownAction } from "./shown.ts";
 
 /** Options of `Model.create`: those of a worker's model that decisions and learning depend on, with the worker's defaults. */
@@ -32,7 +33,7 @@ export interface ModelOptions {
   readonly encoder?: Partial<EncoderOptions> | null;
   /** The catalogue. A request without `actions` chooses among it. */
   readonly actions?: readonly Action[];
-  /** What actions sold before the model learnt anything. */
+  /** What actions of the catalogue sold before the model learnt anything. Only for a policy that takes a prior. */
   readonly prior?: { readonly sales: readonly PriorSales[] };
   readonly reward?: { readonly min: number; readonly max: number };
   readonly goals?: Goals;
@@ -96,25 +97,22 @@ export class NamedModel {
   /** The recommender of vectors behind the model. */
   readonly recommender: Recommender;
   #settings: ModelSettings;
-  #catalogue: readonly Action[] = [];
-  #available: readonly Action[] = [];
-  #byId: ReadonlyMap<string, Action>;
+  #catalogue: Catalogue;
   #featurize: Featurizer;
 
   /**
    * Around a recommender that knows the meaning of its features.
    * @throws {TypeError | RangeError} naming the action of the catalogue whose features do not fit the encoder, or the encoder's dimension.
    */
-  constructor(recommender: Recommender, settings: ModelSettings, catalogue: readonly Action[] = []) {
+  constructor(recommender: Recommender, settings: ModelSettings, actions: readonly Action[] = []) {
     this.recommender = recommender;
     checkDimension(recommender, settings.encoder);
     this.#settings = settings;
     this.#featurize = featurizer(settings.encoder);
-    this.#catalogue = catalogue;
-    this.#available = catalogue.filter(isAvailable);
-    this.#byId = new Map(catalogue.map((action) => [action.id, action]));
+    this.#catalogue = new Catalogue(actions);
+    const { available } = this.#catalogue;
     // The featurizer reads the catalogue once, and refuses features that it cannot read.
-    if (settings.encoder && this.#available.length > 0) this.#featurize.points(undefined, this.#available);
+    if (settings.encoder && available.length > 0) this.#featurize.points(undefined, available);
   }
 
   /** As `Model.create`. */
@@ -127,7 +125,7 @@ export class NamedModel {
     const recommender = await Recommender.create({ policy: descriptor, window, reward, goals, examination, seed, module });
     const model = new NamedModel(recommender, { encoder, ...settings });
     model.setActions(actions);
-    if (prior) tellPrior(recommender.policy, prior.sales, actions, model.#featurize);
+    if (prior !== undefined) tellPrior(recommender.policy, checkSales(prior, recommender.policy, actions), actions, model.#featurize);
     return model;
   }
 
@@ -150,7 +148,7 @@ export class NamedModel {
 
   /** The catalogue. */
   get actions(): readonly Action[] {
-    return this.#catalogue;
+    return this.#catalogue.actions;
   }
 
   /**
@@ -158,16 +156,14 @@ export class NamedModel {
    * @throws {TypeError | RangeError} naming the action. Nothing has changed then.
    */
   setActions(actions: readonly Action[]): void {
-    const catalogue = structuredClone(checkedActions(actions));
+    const copies = structuredClone(checkedActions(actions));
     const { encoder } = this.#settings;
-    const settings = { ...this.#settings, encoder: encoder && withCatalogue(encoder, catalogue) };
-    const next = new NamedModel(this.recommender, settings, catalogue);
+    const settings = { ...this.#settings, encoder: encoder && withCatalogue(encoder, copies) };
+    const next = new NamedModel(this.recommender, settings, copies);
     if (encoder) tellBlocks(this.recommender.policy, settings.encoder);
     this.#settings = settings;
     this.#featurize = next.#featurize;
-    this.#catalogue = catalogue;
-    this.#available = next.#available;
-    this.#byId = next.#byId;
+    this.#catalogue = next.#catalogue;
   }
 
   /**
@@ -200,20 +196,24 @@ export class NamedModel {
    * Registers an impression that was decided elsewhere, as `Recommender.register`.
    * @throws {TypeError | RangeError} naming the argument. Nothing has changed then.
    */
-  register({ action, context, ...shown }: ShownElsewhere): void {
-    const [known] = this.#known([action]);
+  register(impression: ShownElsewhere): void {
+    onlyKeys("impression", record("impression", impression), ["impressionId", "action", "context", "now", "place"]);
+    const { action, context, ...shown } = impression;
+    const known = this.#catalogue.completed("action", checkedAction("action", action));
     const features = this.recommender.policy.dimension > 0 ? this.#featurize.vector(context, known) : undefined;
     this.recommender.register({ ...shown, features, action: known.id });
   }
 
   /** Counts a conversion, as `Recommender.convert`. Default of `reward`: 1. */
-  convert({ reward = 1, ...event }: Omit<ConversionEvent, "reward"> & { readonly reward?: number }): { readonly status: ConversionStatus } {
+  convert(event: Omit<ConversionEvent, "reward"> & { readonly reward?: number | null }): { readonly status: ConversionStatus } {
+    record("event", event);
+    const { reward = 1 } = event;
     return this.recommender.convert({ ...event, reward });
   }
 
   /** All state as bytes: what was learnt, the encoder, the other options and the catalogue. A model restored from it makes identical decisions. */
   snapshot(): Uint8Array {
-    return this.recommender.snapshot({ version: MODEL_VERSION, ...this.#settings, actions: this.#catalogue });
+    return this.recommender.snapshot({ version: MODEL_VERSION, ...this.#settings, actions: this.actions });
   }
 
   get #asked() {
@@ -224,27 +224,18 @@ export class NamedModel {
   /** The actions that a request may show, and the candidates as the policy takes them. Neither if it chooses in its own domain. */
   #offer({ context, actions, exclude = [] }: ModelRequest) {
     const { policy } = this.recommender;
+    if (!Array.isArray(exclude)) throw wrongType("exclude", "an array of ids", exclude);
     if (policy.hasDomain) {
       const other = [context, actions, ...exclude].find((each) => each !== undefined);
       if (other !== undefined) throw wrongType("request", `a limit only, as ${policy.id} chooses in its own domain`, other);
       return { offered: undefined, among: {} };
     }
-    const all = actions ? this.#known(actions).filter(isAvailable) : this.#available;
+    const all = actions ? this.#catalogue.offered(actions) : this.#catalogue.available;
+    if (all.length === 0) throw nothingOffered(this.actions.length + (actions?.length ?? 0) > 0);
     const offered = exclude.length > 0 ? all.filter(({ id }) => !exclude.includes(id)) : all;
-    if (offered.length === 0) throw nothingOffered(this.#catalogue.length + (actions?.length ?? 0) > 0);
+    if (offered.length === 0) throw outOfRange("exclude", `fewer than the ${all.length} available actions`, exclude);
     if (policy.dimension === 0) return { offered, among: { candidates: offered.map(({ id }) => ({ id })) } };
     return { offered, among: { points: this.#featurize.points(context, offered) } };
-  }
-
-  /** Actions with their own features, or with those of the catalogue. One that is not available there is not available here either. */
-  #known(actions: readonly Action[]): Action[] {
-    return checkedActions(actions).map((action) => {
-      const known = this.#byId.get(action.id);
-      if (known && !isAvailable(known)) return known;
-      if (action.features !== undefined || this.#catalogue.length === 0) return action;
-      if (!known) throw new RangeError(`actions: ${action.id} has no features and is not in the catalogue`);
-      return isAvailable(action) ? known : action;
-    });
   }
 
   #stated(choices: readonly Shown[], offered: readonly Action[] | undefined, now = 0): Recommendation {
@@ -257,7 +248,7 @@ export class NamedModel {
 /** @throws {TypeError | RangeError} naming the option. */
 function decisionSettings({ draws, greedy, minimumShare }: Omit<ModelSettings, "encoder">): Omit<ModelSettings, "encoder"> {
   return {
-    draws: wholeNumber("draws", draws, 0),
+    draws: wholeNumber("draws", draws, 0, DRAWS_LIMIT),
     greedy: flag("greedy", greedy),
     minimumShare: finiteNumber("minimumShare", minimumShare, 0, 1),
   };
@@ -265,9 +256,11 @@ function decisionSettings({ draws, greedy, minimumShare }: Omit<ModelSettings, "
 
 /** The policy of a model's options, and its encoder. @throws {RangeError} for an unknown policy. */
 function described({ policy = DEFAULT_POLICY, options, encoder }: ModelOptions, policies: readonly PolicyFactory[]) {
+  if (encoder !== undefined && encoder !== null) record("encoder", encoder);
+  if (options !== undefined) record("options", options);
   if (typeof policy !== "string") {
     if (options !== undefined) throw wrongType("options", "none beside a descriptor, which has them", options);
-    const own = learningDefaults({ policy: policy.id, options: { ...policy.options }, encoder });
+    const own = learningDefaults({ policy: policy?.id, options: { ...policy?.options }, encoder });
     return { descriptor: policy, encoder: own.encoder && versioned(own.encoder) };
   }
   const factory = policies.find(({ id }) => id === policy) as PolicyFactory<object> | undefined;
@@ -288,17 +281,4 @@ function checkVersion(what: string, given: unknown, own: number): void {
   if (given === own) return;
   const remedy = "restore it with the afterclick version that made it, or learn again from the log";
   throw new SnapshotError("version", `expected ${what} version ${own}, got ${given}: ${remedy}`);
-}
-
-/** A copy without other fields, because a caller may change its list later. @throws {TypeError | RangeError} naming the action. */
-function checkedActions(actions: readonly Action[]): Action[] {
-  if (!Array.isArray(actions)) throw wrongType("actions", "an array", actions);
-  const ids = new Set<string>();
-  return actions.map((action, i) => {
-    const id = nonEmptyString(`actions[${i}].id`, (action as Action | undefined)?.id);
-    if (ids.has(id)) throw outOfRange(`actions[${i}].id`, "each id once", id);
-    ids.add(id);
-    const { features, available } = action;
-    return { id, ...(features !== undefined && { features }), ...(available !== undefined && { available }) };
-  });
 }

@@ -11,7 +11,7 @@ import { DecisionRequest, type Given } from "./decision-request.ts";
 import type { PolicyContext, Rule, ScoreRequest } from "./rule.ts";
 
 /** Samples per decision, at most. More would fill the memory for a precision that nothing needs. */
-const DRAWS_LIMIT = 10_000;
+export const DRAWS_LIMIT = 10_000;
 
 /** The choice for one place of the ranking. */
 export interface Choice {

@@ -45,7 +45,7 @@ export interface Terms {
   /** Whether the visitor has agreed. Without consent the worker learns nothing from the list. */
   readonly consent: boolean;
   /** The visitor's own user agent, if a server asks. */
-  readonly userAgent?: string;
+  readonly userAgent?: string | undefined;
   /** The shop's own list is shown after this long, in ms. Default: 1,000. */
   readonly timeoutMs?: number;
 }

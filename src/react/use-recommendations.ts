@@ -20,7 +20,7 @@ export interface RecommendationsOptions<P extends Listed> extends Question {
   /** The shop's own list in its own order: ids, or products with an `id`. Recommended ids that it lacks are dropped. */
   readonly fallback: readonly P[];
   /** What `recommendations` of `afterclick/react/server` has answered for this page view. The page then asks nothing. */
-  readonly initial?: Answer;
+  readonly initial?: Answer | undefined;
   /** Name of the page view. Default: path and query of the page's address. */
   readonly view?: string;
   /** The shop's own list is shown after this long, in ms. Default: 1,000. */

@@ -8,6 +8,7 @@ const SHORT = 64;
 
 function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  if (typeof value === "function") return "a function";
   if (value === null || typeof value !== "object") return String(value);
   return Array.isArray(value) ? `an array of ${value.length}` : `a value of type ${value.constructor?.name ?? "object"}`;
 }

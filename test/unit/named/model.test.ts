@@ -83,6 +83,8 @@ describe("a model", () => {
     expect(model.convert({ impressionId, at: NOW + 2 * DAY_MS })).toEqual({ status: "duplicate" });
     expect(model.convert({ impressionId: "none", at: NOW })).toEqual({ status: "unknown" });
     expect(model.recommender.impression(impressionId)).toMatchObject({ status: "converted", reward: 1 });
+    expect(model.convert({ impressionId, at: NOW + 3 * DAY_MS, reward: null })).toEqual({ status: "applied" });
+    expect(model.recommender.impression(impressionId)).toMatchObject({ reward: 0 });
   });
 
   it("learns what was shown by other means as what it decided", async () => {
@@ -216,23 +218,78 @@ describe("bad input", () => {
     [{ draws: -1 }, /^draws/],
     [{ greedy: 1 }, /^greedy/],
     [{ window: { days: 7 } }, /^window/],
+    [{ window: undefined }, /^window: expected \{ rounds \}.*got undefined/],
+    [{ draws: 1e9 }, /^draws: expected a number between 0 and 10000, got 1000000000/],
+    [{ minimumShare: 2 }, /^minimumShare: expected a number between 0 and 1, got 2/],
+    [{ policy: null }, /^policy: expected a descriptor .*got null/],
+    [{ policy: gpUcbSdf }, /^policy: expected a descriptor .*got a function$/],
+    [{ options: null }, /^options: expected an object, got null/],
+    [{ options: [] }, /^options: expected an object, got an array of 0/],
+    [{ encoder: [] }, /^encoder: expected an object, got an array of 0/],
+    [{ encoder: false }, /^encoder: expected an object, got false/],
+    [{ actions: ["a"] }, /^actions\[0\]: expected an object, got "a"/],
+    [{ actions: [{ id: "a", available: "no" }] }, /^actions\[0\]\.available: expected true or false, got "no"/],
+    [{ actions: [{ id: "a", features: "Acme" }] }, /^features of action a: expected an object, got "Acme"/],
+    [{ actions: [{ id: "a", features: null }] }, /^features of action a: expected an object, got null/],
+    [{ prior: [] }, /^prior: expected an object, got an array of 0/],
+    [{ prior: {} }, /^prior\.sales: expected an array, got undefined/],
+    [{ prior: { sales: [null] } }, /^prior\.sales\[0\]: expected an object, got null/],
+    [{ prior: { sales: [{ id: "a", sales: 3 }] } }, /^prior\.sales\[0\]\.id: expected no such option/],
+    [
+      { prior: { sales: [{ action: "a", sales: 3 }] } },
+      /^prior\.sales\[0\]\.action: expected the id of an action of the catalogue, got "a"/,
+    ],
+    [{ actions: [{ id: "a" }], prior: { sales: [{ action: "a", sales: -3 }] } }, /^prior\.sales\[0\]\.sales: expected .*got -3/],
+    [{ policy: "uniform", prior: { sales: [] } }, /^prior: expected none, as uniform takes no prior/],
   ])("is refused by name: %o", async (options, message) => {
     await expect(Model.create({ window, ...options } as never)).rejects.toThrow(message);
   });
 
+  it("of the host is refused by name", async () => {
+    const made = (host: unknown) => Model.create({ window }, host as never);
+    await expect(made(null)).rejects.toThrow(/^host: expected an object, got null/);
+    await expect(made({ policy: [gpUcbSdf] })).rejects.toThrow(/^host\.policy: expected no such option/);
+    await expect(made({ policies: gpUcbSdf })).rejects.toThrow(/^host\.policies: expected an array of policy factories, got a function/);
+  });
+
   it.each([
     [{ contxt: {} }, /^request.*contxt/],
-    [{ context: { hour: 3 } }, /hour/],
+    [{ context: { hour: 3 } }, /^context\.hour: expected its range under numeric of the encoder, or a string for a category, got 3/],
+    [{ context: "PT" }, /^context: expected an object, got "PT"/],
     [{ context: [1, 2] }, /^context: expected features by name/],
     [{ actions: [] }, /^actions: expected at least one/],
     [{ actions: [{ id: "belt" }] }, /^actions: belt has no features and is not in the catalogue/],
-    [{ exclude: ["boots", "hat"] }, /^actions: expected at least one/],
+    [{ exclude: ["boots", "hat"] }, /^exclude: expected fewer than the 2 available actions, got an array of 2/],
+    [{ exclude: "boots" }, /^exclude: expected an array of ids, got "boots"/],
+    [{ exclude: new Set(["boots"]) }, /^exclude: expected an array of ids, got a value of type Set/],
     [{ limit: 0 }, /^limit/],
     [{ now: "today" }, /^now/],
   ])("changes nothing: %o", async (request, message) => {
     const model = await Model.create({ window, actions, encoder });
     const before = model.snapshot();
     expect(() => model.recommend({ now: NOW, ...request } as never)).toThrow(message);
+    expect(model.snapshot()).toEqual(before);
+  });
+
+  it.each([
+    [undefined, /^impression: expected an object, got undefined/],
+    [{ impressionId: "x", action: "hat", now: NOW }, /^action: expected an object, got "hat"/],
+    [{ impressionId: "x", action: { id: "belt" }, now: NOW }, /^action: belt has no features and is not in the catalogue/],
+    [{ impressionId: "x", action: { id: "hat" }, features: [1], now: NOW }, /^impression\.features: expected no such option/],
+  ])("registers nothing: %o", async (impression, message) => {
+    const model = await Model.create({ window, actions, encoder });
+    const before = model.snapshot();
+    expect(() => model.register(impression as never)).toThrow(message);
+    expect(model.snapshot()).toEqual(before);
+  });
+
+  it("of a conversion is refused by name", async () => {
+    const model = await Model.create({ window, actions, encoder });
+    const [{ impressionId }] = model.recommend({ now: NOW }).actions;
+    const before = model.snapshot();
+    expect(() => model.convert(undefined as never)).toThrow(/^event: expected an object, got undefined/);
+    expect(() => model.convert(impressionId as never)).toThrow(/^event: expected an object, got "/);
+    expect(() => model.convert({ impressionId, at: NOW - DAY_MS })).toThrow(/^at: expected at most 5 minutes before the impression/);
     expect(model.snapshot()).toEqual(before);
   });
 
