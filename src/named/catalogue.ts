@@ -1,5 +1,6 @@
 // The actions of a model, and those of a request completed from them.
 
+import type { NamedFeatures } from "../encoding/terms.ts";
 import { flag, nonEmptyString, outOfRange, record, wrongType } from "../values/argument.ts";
 import { type Action, isAvailable } from "./featurizer.ts";
 
@@ -35,7 +36,7 @@ export class Catalogue {
   }
 }
 
-/** Copies of actions, each of which has another id. @throws {TypeError | RangeError} naming the action. */
+/** Actions, each of which has another id. @throws {TypeError | RangeError} naming the action. */
 export function checkedActions(actions: readonly Action[]): Action[] {
   if (!Array.isArray(actions)) throw wrongType("actions", "an array", actions);
   const ids = new Set<string>();
@@ -47,11 +48,23 @@ export function checkedActions(actions: readonly Action[]): Action[] {
   });
 }
 
-/** A copy without other fields, because a caller may change its list later. Its features are the caller's. @throws {TypeError | RangeError} */
+/** An action without other fields. @throws {TypeError | RangeError} naming the field. */
 export function checkedAction(name: string, action: Action): Action {
   record(name, action);
   const { id, features, available } = action;
   nonEmptyString(`${name}.id`, id);
   if (available !== undefined) flag(`${name}.available`, available);
-  return { id, ...(features !== undefined && { features }), ...(available !== undefined && { available }) };
+  return {
+    id,
+    ...(features !== undefined && { features }),
+    ...(available !== undefined && { available }),
+  };
+}
+
+/** A copy, because a caller may change its list later. `structuredClone` would refuse the proxies of a page's framework. */
+export function copyOf({ features, ...action }: Action): Action {
+  if (features === undefined) return action;
+  if (Array.isArray(features)) return { ...action, features: features.slice() };
+  const entries = Object.entries(record(`features of action ${action.id}`, features) as NamedFeatures);
+  return { ...action, features: Object.fromEntries(entries.map(([name, value]) => [name, Array.isArray(value) ? value.slice() : value])) };
 }

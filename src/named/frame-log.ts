@@ -5,6 +5,7 @@ import type { NamedFeatures } from "../encoding/terms.ts";
 import type { LoggedConversion, LoggedDecision } from "../evaluation/log/log.ts";
 import type { EntriesOf } from "../evaluation/log/timed-log.ts";
 import { finiteNumber, onlyKeys, outOfRange, record, wrongType } from "../values/argument.ts";
+import { checkedActions } from "./catalogue.ts";
 import { learningDefaults } from "./defaults.ts";
 import { type Action, featurizer } from "./featurizer.ts";
 import { withCatalogue } from "./meanings.ts";
@@ -61,7 +62,8 @@ const COLUMNS = ["shownAt", "action", "probability", "reward", "convertedAt", "v
  */
 export function frameLog(frame: Frame, options: FrameOptions): FrameLog {
   onlyKeys("options", record("options", options), ["actions", "encoder", "columns"]);
-  const { actions, encoder, columns = {} } = options;
+  const { encoder = {}, columns = {} } = options;
+  const actions = checkedActions(options.actions);
   onlyKeys("columns", record("columns", columns), COLUMNS);
   const { length, names, cell } = readerOf(frame);
   const { shownAt = "timestamp", action = "item_id", probability = "propensity_score", reward = "click", convertedAt, visitor } = columns;
@@ -72,7 +74,7 @@ export function frameLog(frame: Frame, options: FrameOptions): FrameLog {
 
   const ids = actions.map(({ id }) => id);
   const places = new Map(ids.map((id, i) => [id, i]));
-  const { encoder: completed } = learningDefaults({ policy: "", encoder });
+  const { encoder: completed } = learningDefaults({ policy: "", encoder: record("encoder", encoder) });
   const features = featurizer(withCatalogue(completed as EncoderOptions, actions));
   const at = (row: number): LoggedDecision => {
     const index = places.get(String(cell(row, action)));

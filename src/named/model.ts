@@ -5,7 +5,7 @@ import { type Host, type ModelOptions, NamedModel } from "./named-model.ts";
 
 /** What a model needs of its host. */
 interface ModelHost {
-  /** Factories of your own, beside those of `afterclick`. */
+  /** Factories of your own, which come before those of `afterclick`. */
   readonly policies?: readonly PolicyFactory[];
   /** A compiled core.wasm, for hosts that load it themselves. */
   readonly module?: WebAssembly.Module;
@@ -15,7 +15,7 @@ function withOwn(host: ModelHost = {}): Host {
   onlyKeys("host", record("host", host), ["policies", "module"]);
   const { policies: own = [], module } = host;
   if (!Array.isArray(own)) throw wrongType("host.policies", "an array of policy factories", own);
-  return { policies: [...policies, ...own], module };
+  return { policies: [...own, ...policies], module };
 }
 
 /** A recommender of actions with named features, with a catalogue, and with the defaults of a worker's model. */

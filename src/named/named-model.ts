@@ -12,7 +12,7 @@ import { Recommender, type RecommendRequest } from "../recommender.ts";
 import { finiteNumber, flag, onlyKeys, outOfRange, record, wholeNumber, wrongType } from "../values/argument.ts";
 import { SnapshotError } from "../values/errors.ts";
 import { malformed } from "../values/snapshot.ts";
-import { Catalogue, checkedAction, checkedActions } from "./catalogue.ts";
+import { Catalogue, checkedAction, checkedActions, copyOf } from "./catalogue.ts";
 import { DEFAULT_DRAWS, DEFAULT_POLICY, describePolicy, learningDefaults } from "./defaults.ts";
 import { type Action, type Features, type Featurizer, featurizer } from "./featurizer.ts";
 import { checkSales, type PriorSales, tellBlocks, tellPrior, withCatalogue } from "./meanings.ts";
@@ -156,7 +156,7 @@ export class NamedModel {
    * @throws {TypeError | RangeError} naming the action. Nothing has changed then.
    */
   setActions(actions: readonly Action[]): void {
-    const copies = structuredClone(checkedActions(actions));
+    const copies = checkedActions(actions).map(copyOf);
     const { encoder } = this.#settings;
     const settings = { ...this.#settings, encoder: encoder && withCatalogue(encoder, copies) };
     const next = new NamedModel(this.recommender, settings, copies);
@@ -235,7 +235,11 @@ export class NamedModel {
     const offered = exclude.length > 0 ? all.filter(({ id }) => !exclude.includes(id)) : all;
     if (offered.length === 0) throw outOfRange("exclude", `fewer than the ${all.length} available actions`, exclude);
     if (policy.dimension === 0) return { offered, among: { candidates: offered.map(({ id }) => ({ id })) } };
-    return { offered, among: { points: this.#featurize.points(context, offered) } };
+    const points = this.#featurize.points(context, offered);
+    const d = points instanceof Float64Array ? points.length / offered.length : policy.dimension;
+    if (d !== policy.dimension)
+      throw new RangeError(`features: expected ${policy.dimension} numbers of context and action together, got ${d}`);
+    return { offered, among: { points } };
   }
 
   #stated(choices: readonly Shown[], offered: readonly Action[] | undefined, now = 0): Recommendation {

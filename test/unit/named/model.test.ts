@@ -1,4 +1,5 @@
-import { delayGpUcb, delayLinTs, gpUcbSdf, Model, otfLinUcb, policies, Recommender, SnapshotError } from "afterclick";
+import { delayGpUcb, delayLinTs, gpUcbSdf, Model, otfLinUcb, policies, Recommender, SnapshotError, uniform } from "afterclick";
+import { definePolicy } from "afterclick/research";
 import { describe, expect, it } from "vitest";
 import { configureModel } from "../../../worker/domain/model/model.ts";
 
@@ -125,6 +126,7 @@ describe("a model", () => {
     const { windowEndsAt, actions: shown } = numbers.recommend({ context: [1], actions: given, limit: 2 });
     expect(windowEndsAt).toBe(Number.POSITIVE_INFINITY);
     expect(shown).toHaveLength(2);
+    expect(() => numbers.recommend({ actions: given })).toThrow(/^features: expected 3 numbers of context and action together, got 2/);
     const grid = await Model.create({ window: "none", policy: "bpe", options: { domain: { points: [[0], [1]] }, horizon: 10 } });
     expect(["0", "1"]).toContain(grid.recommend().actions[0].id);
     expect(() => grid.recommend({ context: { country: "PT" } })).toThrow(/^request: expected a limit only/);
@@ -163,12 +165,14 @@ describe("a snapshot of a model", () => {
   });
 
   it("keeps its catalogue when the caller's list changes", async () => {
-    const own = structuredClone(actions).map((action) => ({ ...action, title: "Not a feature" }));
-    const model = await Model.create({ window, actions: own, encoder });
+    const own = actions.map((action) => ({ ...action, features: { ...action.features, sizes: ["S"] }, title: "Not a feature" }));
+    // A framework of pages may hand out proxies.
+    const model = await Model.create({ window, actions: own.map((action) => new Proxy(action, {})), encoder });
     const before = model.snapshot();
-    expect(model.actions).toEqual(actions);
+    expect(model.actions).toEqual(own.map(({ title: _, ...action }) => action));
     own[0].id = "other";
     own[1].features.brand = "other";
+    own[1].features.sizes.push("other");
     own.pop();
     expect(model.snapshot()).toEqual(before);
   });
@@ -230,6 +234,7 @@ describe("bad input", () => {
     [{ actions: ["a"] }, /^actions\[0\]: expected an object, got "a"/],
     [{ actions: [{ id: "a", available: "no" }] }, /^actions\[0\]\.available: expected true or false, got "no"/],
     [{ actions: [{ id: "a", features: "Acme" }] }, /^features of action a: expected an object, got "Acme"/],
+    [{ actions: [{ id: "a", features: { brand: () => "Acme" } }] }, /^action\.brand: expected a number, a string, .* got a function/],
     [{ actions: [{ id: "a", features: null }] }, /^features of action a: expected an object, got null/],
     [{ prior: [] }, /^prior: expected an object, got an array of 0/],
     [{ prior: {} }, /^prior\.sales: expected an array, got undefined/],
@@ -243,6 +248,13 @@ describe("bad input", () => {
     [{ policy: "uniform", prior: { sales: [] } }, /^prior: expected none, as uniform takes no prior/],
   ])("is refused by name: %o", async (options, message) => {
     await expect(Model.create({ window, ...options } as never)).rejects.toThrow(message);
+  });
+
+  it("restores a policy of the host, also under an id that afterclick has", async () => {
+    const own = definePolicy({ id: uniform.id, stateVersion: 7, parse: () => ({}), start: (context) => uniform().start(context) });
+    const bytes = (await Model.create({ window, policy: own() })).snapshot();
+    expect((await Model.restore(bytes, { policies: [own] })).recommender.policy.id).toBe(uniform.id);
+    await expect(Model.restore(bytes)).rejects.toMatchObject({ code: "state-version" });
   });
 
   it("of the host is refused by name", async () => {
