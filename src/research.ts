@@ -49,7 +49,7 @@ export { type Featurizer, featurizer, isAvailable, namedAction, RESOLUTION, toDy
 export { type Frame, type FrameColumns, type FrameLog, type FrameOptions, frameLog } from "./named/frame-log.ts";
 export { type PriorSales, tellBlocks, tellPrior, withCatalogue } from "./named/meanings.ts";
 export { type Host, type ModelRequest, type ModelSettings, NamedModel, type ShownElsewhere } from "./named/named-model.ts";
-export { nothingOffered, shownAction } from "./named/shown.ts";
+export { nothingOffered, statedScores } from "./named/shown.ts";
 export type { ChooseRequest } from "./policy/choose-request.ts";
 export type { Choice } from "./policy/chooser.ts";
 export * from "./policy/factories.ts";

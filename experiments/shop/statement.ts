@@ -1,5 +1,5 @@
-import type { Choice } from "afterclick/research";
-import { beliefsOf, statedScores } from "../../worker/domain/decision/belief.ts";
+import { type Choice, statedScores } from "afterclick/research";
+import { beliefsOf } from "../../worker/domain/decision/belief.ts";
 import type { DefaultModel } from "./default-model.ts";
 import type { Product, Visit } from "./shop.ts";
 

@@ -4,7 +4,7 @@
  * @module afterclick/local
  */
 export type { Action, Features } from "afterclick";
-export type { LocalAction, LocalConversion, LocalModel, LocalRecommendation, LocalRequest } from "./model.ts";
+export type { LocalConversion, LocalModel, LocalRecommendation, LocalRequest } from "./model.ts";
 export { OwnModel, type OwnModelOptions } from "./own-model.ts";
 export { PublishedModel, type PublishedModelOptions, type PublishedRequest } from "./published-model.ts";
 export type { Report } from "./shelf.ts";

@@ -1,6 +1,6 @@
 // The shapes that both models of a page take and return.
 
-import type { Action, Features, Recommendation, RecommendedAction } from "afterclick";
+import type { Action, Features, Recommendation } from "afterclick";
 
 export interface LocalRequest {
   readonly context?: Features;
@@ -9,9 +9,6 @@ export interface LocalRequest {
   /** Length of the ranked list, default 1. */
   readonly limit?: number;
 }
-
-/** A shown action, which is an impression of its own. */
-export type LocalAction = RecommendedAction;
 
 export interface LocalRecommendation extends Recommendation {
   /** Grows as the model learns. */

@@ -16,7 +16,7 @@ import { Catalogue, checkedAction, checkedActions, copyOf } from "./catalogue.ts
 import { DEFAULT_DRAWS, DEFAULT_POLICY, describePolicy, learningDefaults } from "./defaults.ts";
 import { type Action, type Features, type Featurizer, featurizer } from "./featurizer.ts";
 import { checkSales, type PriorSales, tellBlocks, tellPrior, withCatalogue } from "./meanings.ts";
-import { nothingOffered, type Recommendation, shownAction } from "./shown.ts";
+import { nothingOffered, type Recommendation, statedScores } from "./shown.ts";
 
 /** Options of `Model.create`: those of a worker's model that decisions and learning depend on, with the worker's defaults. */
 export interface ModelOptions {
@@ -244,7 +244,10 @@ export class NamedModel {
 
   #stated(choices: readonly Shown[], offered: readonly Action[] | undefined, now = 0): Recommendation {
     const { policy, window } = this.recommender;
-    const actions = choices.map((choice) => shownAction(choice, policy, choice.impressionId, offered?.[choice.index].id ?? choice.id));
+    const actions = choices.map((choice) => {
+      const { impressionId, index, id } = choice;
+      return { impressionId, id: offered?.[index].id ?? id, ...statedScores(policy, choice) };
+    });
     return { policy: policy.id, windowEndsAt: isInMs(window) ? now + window.ms : Number.POSITIVE_INFINITY, actions };
   }
 }

@@ -1,6 +1,5 @@
 // The shapes that every model with named features returns.
 
-import type { Choice } from "../policy/chooser.ts";
 import type { Policy } from "../policy/policy.ts";
 
 /** A shown action, which is an impression of its own. */
@@ -27,10 +26,11 @@ export interface Recommendation {
   readonly actions: readonly RecommendedAction[];
 }
 
-/** A choice as an answer states it. @param policy absent if none decided. */
-export function shownAction(choice: Choice, policy: Policy | undefined, impressionId: string, id: string): RecommendedAction {
-  const { score, mean, width, probability = policy?.deterministic ? 1 : undefined } = choice;
-  return { impressionId, id, score, mean: policy ? policy.stated(mean) : mean, width, ...(probability !== undefined && { probability }) };
+type Scores = Pick<RecommendedAction, "score" | "mean" | "width" | "probability">;
+
+/** The scores of a shown action as answers state them: with the expected reward inside the range of rewards. */
+export function statedScores(policy: Policy, { score, mean, width, probability = policy.deterministic ? 1 : undefined }: Scores): Scores {
+  return { score, mean: policy.stated(mean), width, ...(probability !== undefined && { probability }) };
 }
 
 /** The error of a request without an action that can be shown. @param isKnown whether there are actions that are not available. */

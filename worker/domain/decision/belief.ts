@@ -1,15 +1,9 @@
 import { type Policy, UnsupportedError } from "afterclick";
-import { type Choice, type Factor, tooFew, vectorAt } from "afterclick/research";
+import { type Factor, tooFew, vectorAt } from "afterclick/research";
 import type { Belief } from "../../protocol/answers.ts";
 import type { Offer } from "./offer.ts";
 
 type Interval = Pick<Factor, "mean" | "average" | "low" | "high">;
-type Scores = Pick<Choice, "score" | "mean" | "width" | "probability">;
-
-/** The scores of a shown action as answers state them: with the expected reward inside the range of rewards. Rows keep the posterior's mean. */
-export function statedScores(policy: Policy, { score, mean, width, probability }: Scores): Scores {
-  return { score, mean: policy.stated(mean), width, ...(probability !== undefined && { probability }) };
-}
 
 /**
  * Belief of the policy about each action in a context, and what the action's impressions have brought. Null for a policy without a

@@ -2,8 +2,7 @@
 
 import { sha256 } from "@noble/hashes/sha2.js";
 import type { Policy } from "afterclick";
-import type { Choice, ChooseRequest, Points } from "afterclick/research";
-import { vectorAt } from "afterclick/research";
+import { type Choice, type ChooseRequest, type Points, statedScores, vectorAt } from "afterclick/research";
 import type { Asked, Decision } from "../../protocol/decision.ts";
 import type { Assignment } from "../../protocol/figures.ts";
 import { Problem } from "../../protocol/problem.ts";
@@ -14,7 +13,6 @@ import type { Impression } from "../ids/token.ts";
 import { shownAtOf, uuidAt } from "../ids/uuid.ts";
 import type { ImpressionRow } from "../impression/impression.ts";
 import { acceptable, type ModelConfig } from "../model/model.ts";
-import { statedScores } from "./belief.ts";
 import { among, type Offer, type Restricted, restricted } from "./offer.ts";
 import type { Served } from "./served.ts";
 
