@@ -14,7 +14,7 @@ const DELAY_AWARE: readonly string[] = ["delay-lin-ts", "delay-lin-ucb"];
 const DIMENSION = 256;
 const LESS_DIMENSION = 64;
 
-/** What a model is asked to learn with. Everything but the policy's id may be left out. */
+/** Options of a new model's learning. Each may be left out. */
 export interface LearningOptions {
   readonly policy?: string | undefined;
   readonly options?: Readonly<Record<string, unknown>> | undefined;
@@ -38,7 +38,7 @@ export function learningDefaults({ policy = DEFAULT_POLICY, options = {}, encode
 
 /**
  * The descriptor of a policy for an encoder: with its dimension if the policy takes features, delays by the categories of actions, and norms
- * that do not go through all pending impressions. `options` come first.
+ * that do not go through all pending impressions. Given `options` replace these.
  * @param dimension of the features. Default: the encoder's.
  */
 export function describePolicy(

@@ -31,7 +31,7 @@ export interface Featurizer {
    * @throws {TypeError | RangeError} naming the features that do not fit the model.
    */
   points(context: Features | undefined, actions: readonly Action[]): Points;
-  /** What `prepare` takes in another process. Undefined without an encoder, and for interactions of some features only. */
+  /** The columns that `prepare` takes in another process. Undefined without an encoder, and for interactions of some features only. */
   columns(actions: readonly Action[]): Uint8Array | undefined;
   /** Prepares a list from its columns, which takes a fraction of the time. Columns of another encoder are ignored. */
   prepare(actions: readonly Action[], columns: Uint8Array): void;

@@ -1,4 +1,4 @@
-// What policies are told beside the events that they learn: the meaning of features, and what a shop sold before.
+// Tells policies what no event says: the meaning of features, and the earlier sales of a shop.
 
 import { type EncoderOptions, encoder } from "../encoding/encoder.ts";
 import { vocabularyOf } from "../encoding/vocabulary.ts";

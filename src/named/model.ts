@@ -21,7 +21,7 @@ function withOwn(host: ModelHost = {}): Host {
 /** A recommender of actions with named features, with a catalogue, and with the defaults of a worker's model. */
 export type Model = NamedModel;
 
-/** Makes models. One of them needs no dimension and no encoder: named features, all of whose interactions it learns. */
+/** Makes models. A model needs no dimension and no encoder: it learns from named features and all their interactions. */
 export const Model = {
   /**
    * Creates a model without impressions.

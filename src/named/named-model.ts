@@ -3,12 +3,11 @@
 import { type EncoderOptions, encoder } from "../encoding/encoder.ts";
 import { ENCODER_VERSION } from "../encoding/scale.ts";
 import type { ConversionEvent } from "../ledger/conversion-event.ts";
-import type { Goals } from "../ledger/goals.ts";
 import type { ConversionStatus } from "../ledger/ledger.ts";
-import { isInMs, type Window } from "../model/delay/window.ts";
+import { isInMs } from "../model/delay/window.ts";
 import { type Choice, DRAWS_LIMIT } from "../policy/chooser.ts";
 import type { PolicyDescriptor, PolicyFactory } from "../policy/rule.ts";
-import { Recommender, type RecommendRequest } from "../recommender.ts";
+import { Recommender, type RecommenderOptions, type RecommendRequest } from "../recommender.ts";
 import { finiteNumber, flag, onlyKeys, outOfRange, record, wholeNumber, wrongType } from "../values/argument.ts";
 import { SnapshotError } from "../values/errors.ts";
 import { malformed } from "../values/snapshot.ts";
@@ -19,26 +18,20 @@ import { checkSales, type PriorSales, tellBlocks, tellPrior, withCatalogue } fro
 import { nothingOffered, type Recommendation, statedScores } from "./shown.ts";
 
 /** Options of `Model.create`: those of a worker's model that decisions and learning depend on, with the worker's defaults. */
-export interface ModelOptions {
-  /** Greatest delay at which a conversion still counts. */
-  readonly window: Window;
+export interface ModelOptions extends Omit<RecommenderOptions, "policy" | "module"> {
   /** Id of a policy, such as "delay-lin-ts", the default, or a descriptor, such as `otfLinUcb({ dimension: 8 })`. */
   readonly policy?: string | PolicyDescriptor;
   /** Options of a policy that is named by its id. */
   readonly options?: Readonly<Record<string, unknown>>;
   /**
    * Turns named features into vectors. May be given in part: the default has all interactions, and 256 components for `delay-lin-ts` and
-   * `delay-lin-ucb`, 64 for other policies. Null, or a policy with a `dimension` and no encoder: features are numbers.
+   * `delay-lin-ucb`, 64 for other policies. A feature that is a number needs its range under `numeric`. Null, or a policy with a `dimension` and no encoder: features are numbers.
    */
   readonly encoder?: Partial<EncoderOptions> | null;
   /** The catalogue. A request without `actions` chooses among it. */
   readonly actions?: readonly Action[];
   /** What actions of the catalogue sold before the model learnt anything. Only for a policy that takes a prior. */
   readonly prior?: { readonly sales: readonly PriorSales[] };
-  readonly reward?: { readonly min: number; readonly max: number };
-  readonly goals?: Goals;
-  readonly examination?: readonly number[];
-  readonly seed?: number;
   /** Samples from which a Thompson policy computes propensities, default 100. 0 computes none. */
   readonly draws?: number;
   /** Whether to rank by the mean alone. Default: false. */
@@ -101,7 +94,7 @@ export class NamedModel {
   #featurize: Featurizer;
 
   /**
-   * Around a recommender that knows the meaning of its features.
+   * Wraps a recommender that knows the meaning of its features.
    * @throws {TypeError | RangeError} naming the action of the catalogue whose features do not fit the encoder, or the encoder's dimension.
    */
   constructor(recommender: Recommender, settings: ModelSettings, actions: readonly Action[] = []) {

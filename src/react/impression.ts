@@ -1,4 +1,4 @@
-// Reports what was seen and clicked. What has no impression id is rendered alike, and reports nothing.
+// Reports which items were seen and clicked. An item without an impression id is rendered alike, and reports nothing.
 
 import {
   type ComponentPropsWithRef,

@@ -1,4 +1,4 @@
-// Which lists a tab has asked for. React mounts components again, and a list must not be asked for again.
+// Remembers the lists that a tab has asked for. React mounts components again, and a list must not be asked for again.
 
 import type { Answer } from "./request.ts";
 

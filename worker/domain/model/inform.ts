@@ -1,4 +1,4 @@
-// What policies are told beside the events that they learn: the meaning of features, and what a shop knew before.
+// Tells policies what no event says: the meaning of features, and the earlier sales of a shop.
 
 import { tellPrior as tell } from "afterclick/research";
 import type { Action } from "../../protocol/schema.ts";
