@@ -1,7 +1,7 @@
 // The actions of a model, and those of a request completed from them.
 
 import type { NamedFeatures } from "../encoding/terms.ts";
-import { flag, nonEmptyString, outOfRange, record, wrongType } from "../values/argument.ts";
+import { finiteNumber, flag, nonEmptyString, outOfRange, record, wrongType } from "../values/argument.ts";
 import { type Action, isAvailable } from "./featurizer.ts";
 
 /** The actions that a model knows. */
@@ -53,6 +53,8 @@ export function checkedAction(name: string, action: Action): Action {
   record(name, action);
   const { id, features, available } = action;
   nonEmptyString(`${name}.id`, id);
+  const wrong = Array.isArray(features) ? features.findIndex((value) => !Number.isFinite(value)) : -1;
+  if (wrong >= 0) finiteNumber(`features of action ${id}[${wrong}]`, (features as readonly number[])[wrong]);
   if (available !== undefined) flag(`${name}.available`, available);
   return {
     id,

@@ -68,6 +68,7 @@ export function frameLog(frame: Frame, options: FrameOptions): FrameLog {
   const { length, names, cell } = readerOf(frame);
   const { shownAt = "timestamp", action = "item_id", probability = "propensity_score", reward = "click", convertedAt, visitor } = columns;
   const { context = names.filter((name) => name.startsWith("user_feature_")) } = columns;
+  if (!Array.isArray(context)) throw wrongType("columns.context", "an array of names", context);
   const needed = [shownAt, action, probability, reward, convertedAt, visitor, ...context];
   const missing = length > 0 ? needed.find((name) => name !== undefined && !names.includes(name)) : undefined;
   if (missing !== undefined) throw outOfRange("columns", `one of ${names.join(", ")}`, missing);

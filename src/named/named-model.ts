@@ -25,7 +25,8 @@ export interface ModelOptions extends Omit<RecommenderOptions, "policy" | "modul
   readonly options?: Readonly<Record<string, unknown>>;
   /**
    * Turns named features into vectors. May be given in part: the default has all interactions, and 256 components for `delay-lin-ts` and
-   * `delay-lin-ucb`, 64 for other policies. A feature that is a number needs its range under `numeric`. Null, or a policy with a `dimension` and no encoder: features are numbers.
+   * `delay-lin-ucb`, 64 for other policies. A feature that is a number needs its range under `numeric`. Null, or a policy with a
+   * `dimension` and no encoder: features are arrays of numbers.
    */
   readonly encoder?: Partial<EncoderOptions> | null;
   /** The catalogue. A request without `actions` chooses among it. */
@@ -225,7 +226,8 @@ export class NamedModel {
     }
     const all = actions ? this.#catalogue.offered(actions) : this.#catalogue.available;
     if (all.length === 0) throw nothingOffered(this.actions.length + (actions?.length ?? 0) > 0);
-    const offered = exclude.length > 0 ? all.filter(({ id }) => !exclude.includes(id)) : all;
+    const excluded = new Set(exclude);
+    const offered = excluded.size > 0 ? all.filter(({ id }) => !excluded.has(id)) : all;
     if (offered.length === 0) throw outOfRange("exclude", `fewer than the ${all.length} available actions`, exclude);
     if (policy.dimension === 0) return { offered, among: { candidates: offered.map(({ id }) => ({ id })) } };
     const points = this.#featurize.points(context, offered);

@@ -9,6 +9,7 @@
 //  64  body: a sequence of sections, each an f64 count and a payload, padded to 8 bytes
 
 import type { Core } from "../core/core.ts";
+import { wrongType } from "./argument.ts";
 import { SnapshotError } from "./errors.ts";
 
 /** All state, from which a recommender goes on learning, or the part that decisions need. */
@@ -89,7 +90,7 @@ export class SnapshotReader {
    * @throws {SnapshotError} code `truncated`, `magic`, `version` or `checksum`.
    */
   constructor(core: Core, source: Uint8Array) {
-    if (!(source instanceof Uint8Array)) throw new TypeError("bytes: expected a Uint8Array");
+    if (!(source instanceof Uint8Array)) throw wrongType("bytes", "a Uint8Array", source);
     // Each section is copied when it is read. A copy of all bytes is only needed for numbers at addresses that are no multiple of 8.
     // The `slice` of a Buffer would be no copy.
     const bytes = source.byteOffset % 8 === 0 ? source : new Uint8Array(source);

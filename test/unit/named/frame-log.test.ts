@@ -77,6 +77,7 @@ describe("a frame is refused by row and column:", () => {
     [{ timestamp: [1], item_id: [] }, { actions }, /^frame\.item_id: expected 1 rows/],
     [{ timestamp: 1 }, { actions }, /^frame\.timestamp: expected an array/],
     ["rows", { actions }, /^frame/],
+    [rows, { actions, columns: { context: "click" } }, /^columns\.context: expected an array of names, got "click"/],
     [rows, {}, /^actions: expected an array, got undefined/],
     [rows, { actions: ["1"] }, /^actions\[0\]: expected an object, got "1"/],
     [rows, { actions, encoder: null }, /^encoder: expected an object, got null/],

@@ -127,6 +127,10 @@ describe("a model", () => {
     expect(windowEndsAt).toBe(Number.POSITIVE_INFINITY);
     expect(shown).toHaveLength(2);
     expect(() => numbers.recommend({ actions: given })).toThrow(/^features: expected 3 numbers of context and action together, got 2/);
+    const wrong = [{ id: "a", features: [0, "1"] }];
+    expect(() => numbers.recommend({ context: [1], actions: wrong as never })).toThrow(
+      /^features of action a\[1\]: expected a number, got "1"/,
+    );
     const grid = await Model.create({ window: "none", policy: "bpe", options: { domain: { points: [[0], [1]] }, horizon: 10 } });
     expect(["0", "1"]).toContain(grid.recommend().actions[0].id);
     expect(() => grid.recommend({ context: { country: "PT" } })).toThrow(/^request: expected a limit only/);

@@ -41,7 +41,7 @@ describe("a snapshot", () => {
   });
 
   it("is refused when it is not bytes", async () => {
-    await expect(Recommender.restore("text" as never, { policies })).rejects.toThrow(/bytes: expected a Uint8Array/);
+    await expect(Recommender.restore("text" as never, { policies })).rejects.toThrow(/^bytes: expected a Uint8Array, got "text"/);
     await expect(Recommender.restore(bytes, {} as never)).rejects.toThrow(/policies/);
   });
 });
