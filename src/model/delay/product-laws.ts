@@ -237,10 +237,13 @@ export class ProductLaws {
   toCome(): Expected {
     const left = Math.max(this.#shown - this.#matured, 0);
     if (!(this.#matured > 0)) return { expected: Number.NaN, low: 0, high: left };
-    const expected = Array.from(this.#strata.values()).reduce(
+    // A law that has followed few for a short time may expect more than there are impressions without a conversion.
+    const most = Math.max(this.#shown - this.#conversions, 0);
+    const unbounded = Array.from(this.#strata.values()).reduce(
       (sum, { shown, matured, rate }) => sum + rate * Math.max(shown - matured, 0),
       0,
     );
+    const expected = Math.min(unbounded, most);
     const variance = this.#varianceOf({
       rate: ({ shown, matured }) => shown - matured,
       law: ({ shown, matured, rate, size, moved }, b) => rate * ((shown - matured) / size + 1) * moved[b],
@@ -251,7 +254,6 @@ export class ProductLaws {
     const mean = expected + PRIOR * each;
     const spread = variance + PRIOR * each * each + mean;
     const [low, high] = betaInterval((mean * mean) / spread, GAMMA).map((share) => ((GAMMA * share) / (1 - share)) * (spread / mean));
-    const most = this.#shown - this.#conversions;
     return { expected, low: Math.floor(Math.min(low, expected)), high: Math.min(Math.ceil(Math.max(high, expected)), most) };
   }
 }

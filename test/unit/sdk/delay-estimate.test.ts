@@ -231,6 +231,22 @@ describe("a delay estimate", () => {
     expect(estimate.silence(500)).toEqual({ expected: 0, chance: 1, alarm: false });
   });
 
+  it("expects no more conversions than there are impressions without one, however soon after the first", () => {
+    const SECOND = 1000;
+    for (let now = 28; now <= 120; now += 4) {
+      const estimate = new DelayEstimate({ window: 7 * 86_400 * SECOND });
+      estimate.show(0, 1, "a");
+      estimate.show(0, 1, "b");
+      estimate.show(15 * SECOND, 1, "c");
+      estimate.convert({ shownAt: 0, at: 10 * SECOND, count: 1, product: "a" });
+      estimate.convert({ shownAt: 15 * SECOND, at: 27 * SECOND, count: 1, product: "c" });
+      const { expected, low, high } = estimate.toComeInterval(now * SECOND);
+      expect(expected).toBeGreaterThan(0);
+      expect(expected).toBeLessThanOrEqual(1);
+      expect([low <= expected, high >= expected]).toEqual([true, true]);
+    }
+  });
+
   it("says nothing of a silence before thirty conversions, however long it lasts", () => {
     const estimate = new DelayEstimate({ window: WINDOW });
     const silences = Array.from({ length: 31 }, (_, i) => {
