@@ -41,7 +41,11 @@ export interface PriorSales {
  * The sales of a model's option `prior`. A model with features knows only the actions of its catalogue.
  * @throws {TypeError | RangeError} naming the field, also for a policy that takes no prior.
  */
-export function checkSales(prior: { readonly sales: readonly PriorSales[] }, policy: Policy, catalogue: readonly Action[]) {
+export function checkSales(
+  prior: { readonly sales: readonly PriorSales[] },
+  policy: Policy,
+  catalogue: readonly Action[],
+): readonly PriorSales[] {
   onlyKeys("prior", record("prior", prior), ["sales"]);
   if (!policy.takesPrior) throw outOfRange("prior", `none, as ${policy.id} takes no prior`, prior);
   if (!Array.isArray(prior.sales)) throw wrongType("prior.sales", "an array", prior.sales);
