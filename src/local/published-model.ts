@@ -261,7 +261,8 @@ function inOrder(
   actions: readonly Action[] = catalogue,
   limit: number,
 ): Pick<Recommendation, "actions"> {
-  const offered = actions.filter((action) => isAvailable(action) && isAvailable(catalogue.find(({ id }) => id === action.id) ?? action));
+  const known = new Map(catalogue.map((action) => [action.id, action]));
+  const offered = actions.filter((action) => isAvailable(action) && isAvailable(known.get(action.id) ?? action));
   if (offered.length === 0) throw nothingOffered(catalogue.length + actions.length > 0);
   const shown = offered.slice(0, limit);
   const ids = newIds(shown.length);
