@@ -272,7 +272,7 @@ export class Recommender {
     }
     const ids = typeof given === "string" ? [given] : given;
     if (!Array.isArray(ids)) throw wrongType("impressionId", "a string, or an array with one per place", given);
-    if (ids.length < places) throw new RangeError(`impressionId: expected ${places} ids, one per place of the list, got ${ids.length}`);
+    if (ids.length < places) throw outOfRange("impressionId", `${places} ids, one per place of the list`, ids.length);
     for (let place = 0; place < ids.length; place++) {
       const id = nonEmptyString("impressionId", ids[place]);
       if (this.#ledger.get(id) || ids.indexOf(id) < place) throw outOfRange("impressionId", "an id that is not registered yet", id);

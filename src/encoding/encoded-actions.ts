@@ -1,5 +1,6 @@
 // Actions in a context, as vectors or as places in a catalogue's columns: a policy takes either.
 
+import { outOfRange } from "../values/argument.ts";
 import type { CatalogueColumns } from "./catalogue-columns.ts";
 
 /** A list of actions in one context. */
@@ -43,7 +44,7 @@ export interface EncodedActions {
 export function encodedActions(encoding: Encoding, count: number, picks?: Uint32Array): EncodedActions {
   const { dimension, catalogue, context } = encoding;
   const placeOf = (i: number): number => {
-    if (!(Number.isInteger(i) && i >= 0 && i < count)) throw new RangeError(`index: expected one of ${count} actions, got ${i}`);
+    if (!(Number.isInteger(i) && i >= 0 && i < count)) throw outOfRange("index", `one of ${count} actions`, i);
     return picks?.[i] ?? i;
   };
   let last: { readonly indices: readonly number[]; readonly rows: Float64Array } | undefined;
@@ -61,8 +62,7 @@ export function encodedActions(encoding: Encoding, count: number, picks?: Uint32
     pick: (indices) => encodedActions(encoding, indices.length, Uint32Array.from(indices, placeOf)),
     matrix() {
       const numbers = count * dimension;
-      if (numbers > MOST_NUMBERS)
-        throw new RangeError(`features: expected at most ${MOST_NUMBERS} numbers of all actions together, got ${numbers}`);
+      if (numbers > MOST_NUMBERS) throw outOfRange("features", `at most ${MOST_NUMBERS} numbers of all actions together`, numbers);
       return rows(Array.from({ length: count }, (_, i) => i));
     },
   };

@@ -134,7 +134,7 @@ export class TermReader {
 
   #number(name: string, feature: Feature, value: number): Term {
     const { range } = feature;
-    if (!range) throw outOfRange(`${this.#side}.${name}`, "its range under numeric, or a string for a category", value);
+    if (!range) throw outOfRange(`${this.#side}.${name}`, "its range under encoder.numeric, or a string for a category", value);
     const given = (finiteNumber(`${this.#side}.${name}`, value) - range.min) / (range.max - range.min);
     const factor = Math.min(1, Math.max(0, given));
     feature.number ??= this.#named(feature.stem, "");

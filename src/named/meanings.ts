@@ -41,7 +41,7 @@ export interface PriorSales {
  * The sales of a model's option `prior`. A model with features knows only the actions of its catalogue.
  * @throws {TypeError | RangeError} naming the field, also for a policy that takes no prior.
  */
-export function checkSales(
+export function checkedSales(
   prior: { readonly sales: readonly PriorSales[] },
   policy: Policy,
   catalogue: readonly Action[],

@@ -14,7 +14,7 @@ import { malformed } from "../values/snapshot.ts";
 import { Catalogue, checkedAction, checkedActions, copyOf } from "./catalogue.ts";
 import { DEFAULT_DRAWS, DEFAULT_POLICY, describePolicy, learningDefaults } from "./defaults.ts";
 import { type Action, type Features, type Featurizer, featurizer } from "./featurizer.ts";
-import { checkSales, type PriorSales, tellBlocks, tellPrior, withCatalogue } from "./meanings.ts";
+import { checkedSales, type PriorSales, tellBlocks, tellPrior, withCatalogue } from "./meanings.ts";
 import { nothingOffered, type Recommendation, statedScores } from "./shown.ts";
 
 /** Options of `Model.create`: those of a worker's model that decisions and learning depend on, with the worker's defaults. */
@@ -119,7 +119,7 @@ export class NamedModel {
     const recommender = await Recommender.create({ policy: descriptor, window, reward, goals, examination, seed, module });
     const model = new NamedModel(recommender, { encoder, ...settings });
     model.setActions(actions);
-    if (prior !== undefined) tellPrior(recommender.policy, checkSales(prior, recommender.policy, actions), actions, model.#featurize);
+    if (prior !== undefined) tellPrior(recommender.policy, checkedSales(prior, recommender.policy, actions), actions, model.#featurize);
     return model;
   }
 

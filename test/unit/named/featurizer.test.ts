@@ -22,6 +22,6 @@ describe("a list that is prepared", () => {
   it("refuses columns that are no bytes, and features that do not fit the model", () => {
     expect(() => featurizer(options).prepare(actions, "columns" as never)).toThrow(TypeError);
     const priced = [{ id: "boots", features: { price: 3 } }];
-    expect(() => featurizer(options).prepare(priced, undefined as never)).toThrow("price: expected its range under numeric");
+    expect(() => featurizer(options).prepare(priced, undefined as never)).toThrow("price: expected its range under encoder.numeric");
   });
 });

@@ -270,7 +270,7 @@ describe("bad input", () => {
 
   it.each([
     [{ contxt: {} }, /^request.*contxt/],
-    [{ context: { hour: 3 } }, /^context\.hour: expected its range under numeric, or a string for a category, got 3/],
+    [{ context: { hour: 3 } }, /^context\.hour: expected its range under encoder\.numeric, or a string for a category, got 3/],
     [{ context: "PT" }, /^context: expected an object, got "PT"/],
     [{ context: [1, 2] }, /^context: expected features by name/],
     [{ actions: [] }, /^actions: expected at least one/],
