@@ -3,6 +3,7 @@ import { cp, mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { wrongLooks } from "../support/axe.ts";
 import { describeInChromium, launchChromium } from "../support/chromium.ts";
@@ -92,10 +93,7 @@ export function describeFramework(name: string, { project, build, start, routes,
       it("shows the list that a server component has asked for, and reports what is seen and clicked", async () => {
         const browser = await launchChromium();
         try {
-          const page = await browser.newPage();
-          const complaints: string[] = [];
-          page.on("console", (message) => complaints.push(message.text()));
-          page.on("pageerror", ({ message }) => complaints.push(message));
+          const { page, complaints } = await watchedPage(browser);
           expect(await (await page.goto(`${site.url}/react`))?.text()).toMatch(/ready.*The scarf.*The boots.*The hat/s);
           const titles = () => page.locator("li").allInnerTexts();
           await expect.poll(() => worker.seen.toSorted(), { timeout: 30_000 }).toEqual(["1-boots", "1-hat", "1-scarf"]);
@@ -118,10 +116,7 @@ export function describeFramework(name: string, { project, build, start, routes,
       it("shows the three cards of the example, and reports a click", async () => {
         const browser = await launchChromium();
         try {
-          const page = await browser.newPage();
-          const complaints: string[] = [];
-          page.on("console", (message) => complaints.push(message.text()));
-          page.on("pageerror", ({ message }) => complaints.push(message));
+          const { page, complaints } = await watchedPage(browser);
           await page.goto(site.url);
           await page.getByRole("button", { name: "Yes" }).click();
           await page.getByRole("button", { name: "Stop that" }).waitFor();
@@ -146,4 +141,15 @@ export function describeFramework(name: string, { project, build, start, routes,
       });
     });
   });
+}
+
+/** A page, and what its console and its errors say. */
+async function watchedPage(browser: Browser): Promise<{ readonly page: Page; readonly complaints: readonly string[] }> {
+  const page = await browser.newPage();
+  const complaints: string[] = [];
+  page.on("console", (message) => complaints.push(`${message.text()} ${message.location().url}`));
+  page.on("pageerror", ({ message }) => complaints.push(message));
+  // Chromium asks for it while a router changes the head of a page.
+  await page.route("**/favicon.ico", (route) => route.fulfill({ status: 204 }));
+  return { page, complaints };
 }
