@@ -264,7 +264,8 @@ function inOrder(
   const known = new Map(catalogue.map((action) => [action.id, action]));
   const offered = actions.filter((action) => isAvailable(action) && isAvailable(known.get(action.id) ?? action));
   if (offered.length === 0) throw nothingOffered(catalogue.length + actions.length > 0);
-  const shown = offered.slice(0, limit);
-  const ids = newIds(shown.length);
-  return { actions: shown.map(({ id }, place) => ({ impressionId: ids[place], id, score: 0, mean: 0, width: 0, probability: 1 })) };
+  const places = offered.slice(0, limit);
+  const ids = newIds(places.length);
+  const shown = places.map(({ id }, place) => ({ impressionId: ids[place], id, score: 0, mean: 0, width: 0, probability: 1 }));
+  return { actions: shown as unknown as Recommendation["actions"] };
 }

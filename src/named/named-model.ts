@@ -239,10 +239,11 @@ export class NamedModel {
 
   #stated(choices: readonly Shown[], offered: readonly Action[] | undefined, now = 0): Recommendation {
     const { policy, window } = this.recommender;
-    const actions = choices.map((choice) => {
+    const stated = (choice: Shown) => {
       const { impressionId, index, id } = choice;
       return { impressionId, id: offered?.[index].id ?? id, ...statedScores(policy, choice) };
-    });
+    };
+    const actions = choices.map(stated) as unknown as Recommendation["actions"];
     return { policy: policy.id, windowEndsAt: isInMs(window) ? now + window.ms : Number.POSITIVE_INFINITY, actions };
   }
 }

@@ -22,8 +22,8 @@ export interface Recommendation {
   readonly policy: string;
   /** Until when a conversion counts, in ms since 1970. Infinity without a window in ms. */
   readonly windowEndsAt: number;
-  /** Best first. */
-  readonly actions: readonly RecommendedAction[];
+  /** Best first, at least one. */
+  readonly actions: readonly [RecommendedAction, ...RecommendedAction[]];
 }
 
 type Scores = Pick<RecommendedAction, "score" | "mean" | "width" | "probability">;

@@ -20,7 +20,9 @@ export async function decideByName(kept?: Uint8Array): Promise<Recommendation> {
   const model: Model = kept ? await Model.restore(kept) : await Model.create({ window: { ms: 1000 }, actions, encoder });
   // @ts-expect-error: no such option.
   await Model.create({ window: { ms: 1000 }, products: actions });
-  return model.recommend({ context: { country: "PT" }, limit: 2, now: 0 });
+  const recommendation = model.recommend({ context: { country: "PT" }, limit: 2, now: 0 });
+  model.convert({ impressionId: recommendation.actions[0].impressionId, at: 1 });
+  return recommendation;
 }
 
 export const oneOfEach: Families = families({ of: [0, 0, 1], room: [1, 1] });
@@ -55,12 +57,12 @@ export async function firstOf(model: string): Promise<string> {
   }
   const { actions } = await answer.json();
   // @ts-expect-error: a score is a number.
-  const score: string = actions[0].score;
+  const score: string = actions[0]?.score;
   // @ts-expect-error: a model has a name.
   await v1.models[":model"].recommendations.$post({ json: {} });
   // @ts-expect-error: there is no such route.
   v1.modles;
-  return actions[0].id + score;
+  return actions[0]?.id + score;
 }
 
 export const factories: readonly slim.PolicyFactory[] = slim.policies;
