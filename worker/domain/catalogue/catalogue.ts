@@ -1,5 +1,6 @@
 // The actions of a model, and which of them are candidates of a request. It knows no policy.
 
+import { isAvailable } from "afterclick/research";
 import { didYouMean } from "../../protocol/nearest.ts";
 import { Problem } from "../../protocol/problem.ts";
 import { type Action, type ActionsPatch, MOST_ACTIONS, type RecommendationsBody } from "../../protocol/schema.ts";
@@ -149,8 +150,6 @@ export class Catalogue {
     return { actions, places: actions.every((action, i) => action === this.available[places[i]]) ? places : null };
   }
 }
-
-const isAvailable = ({ available }: Action): boolean => available !== false;
 
 /** @throws {Problem} 422 if an id comes twice. */
 function checkIds(what: string, actions: readonly Pick<Action, "id">[]): void {
