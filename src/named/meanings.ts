@@ -30,7 +30,7 @@ export function tellBlocks(policy: Policy, options: EncoderOptions | null): void
   policy.regroup(options ? encoder(options).blocks : new Array(policy.dimension).fill(1));
 }
 
-/** What an action sold before. `views`: the impressions that brought the sales, if they are known. */
+/** Earlier sales of an action. `views`: the impressions that brought the sales, if they are known. */
 export interface PriorSales {
   readonly action: string;
   readonly sales: number;

@@ -3,7 +3,7 @@ import { policies } from "../policy/table.ts";
 import { onlyKeys, record, wrongType } from "../values/argument.ts";
 import { type Host, type ModelOptions, NamedModel } from "./named-model.ts";
 
-/** What a model needs of its host. */
+/** Policies and the core, if a program brings its own. */
 interface ModelHost {
   /** Factories of your own, which come before those of `afterclick`. */
   readonly policies?: readonly PolicyFactory[];

@@ -61,7 +61,7 @@ export interface ShownElsewhere {
   readonly place?: number;
 }
 
-/** What a model decides with, beside its recommender. */
+/** Settings by which a model decides, beside its recommender. */
 export interface ModelSettings {
   readonly encoder: EncoderOptions | null;
   readonly draws: number;

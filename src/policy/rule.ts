@@ -118,7 +118,7 @@ export function leading(state: Leading): Rule {
   return { dimension: domain.dimension, domain, orderInvariant: false, deterministic: true, delayOffset: 0, state, propose };
 }
 
-/** What a policy starts with. */
+/** The surroundings in which a policy starts. */
 export interface PolicyContext {
   readonly core: Core;
   readonly window: Window;

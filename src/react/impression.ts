@@ -14,7 +14,7 @@ import {
 import { onClick } from "../beacon/click.ts";
 import { useShared } from "./provider.ts";
 
-/** What a click means to follow or to press. */
+/** Links and controls: a click on anything else intends nothing. */
 const INTENDED = "a, area, button, input, select, textarea, summary, label, [role=button], [role=link], [role=menuitem], [role=tab]";
 
 interface Own {

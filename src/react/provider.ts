@@ -14,7 +14,7 @@ export interface AfterclickProps {
   readonly children?: ReactNode;
 }
 
-/** What the components of a provider share. */
+/** The values that all components of a provider share. */
 interface Shared {
   readonly worker: Worker;
   readonly consent: boolean;

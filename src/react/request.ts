@@ -1,6 +1,6 @@
 // Asks a worker for a list. Pages and servers share this file, so it imports nothing.
 
-/** What a list is asked for. The fields are those of `POST /v1/models/:model/recommendations`. */
+/** A question for a list. The fields are those of `POST /v1/models/:model/recommendations`. */
 export interface Question {
   /** Named features of the visitor and the page. */
   readonly context?: Readonly<Record<string, Feature>>;

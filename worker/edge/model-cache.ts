@@ -111,7 +111,7 @@ export class ModelCache {
     return { generation, sampling, modelVersion: version, policy, arm, windowEndsAt: shownAt + window.ms, shard, actions };
   }
 
-  /** What the visitor of a request has seen. Undefined if the learner does not answer soon: a list matters more than its rule. */
+  /** The impressions that the visitor of a request has seen. Undefined if the learner does not answer soon: a list matters more than its rule. */
   async #seen(env: Environment, { config }: Pick<Served, "config">, request: RecommendRequest): Promise<readonly Seen[] | undefined> {
     const { keys, byPage, repeat } = request;
     const now = Date.now();

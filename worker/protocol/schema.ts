@@ -125,7 +125,7 @@ export type Features = v.InferOutput<typeof features>;
 export type Action = v.InferOutput<typeof catalogueAction>;
 /** An action of a catalogue as a change names it: what it leaves out stays. */
 export type ActionsPatch = v.InferOutput<typeof actionsPatch>;
-/** What an attribute must be: equal, one of several, or within a range. */
+/** A condition on an attribute: equal, one of several, or within a range. */
 export type Condition = string | number | boolean | string[] | { min?: number | undefined; max?: number | undefined };
 export type Filter = Record<string, Condition>;
 export type ModelBody = v.InferOutput<typeof modelBody>;

@@ -19,7 +19,7 @@ type Answered<T> = Promise<Message.Answer<T>>;
 export interface ServingRpc {
   /** Decides, and registers each shown action as an impression. */
   recommend(request: Message.RecommendRequest): Answered<Message.Recommendation>;
-  /** What a visitor has seen, if the model leaves products out. A shard asks the others that may know. */
+  /** The impressions that a visitor has seen, if the model leaves products out. A shard asks the others that may know. */
   seen(question: Message.SeenQuestion): Answered<readonly Seen[]>;
   /**
    * Registers impressions that an isolate has shown. Known ones change nothing. Impressions that are too old, over a limit, or of

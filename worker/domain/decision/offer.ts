@@ -15,7 +15,7 @@ export interface Offer {
   readonly actions: readonly Action[];
   /** Features of the actions. Absent if the policy chooses in its own domain. */
   readonly points?: Points;
-  /** What the request adds to the score of each action. */
+  /** The number that the request adds to the score of each action. */
   readonly boosts?: Float64Array;
 }
 
